@@ -1,5 +1,5 @@
-// A backend is a column: the implementations that it has, by family. A family that is not there, and a
-// problem that no implementation of the family takes, runs on the host.
+// A column: a backend's implementations, by family. If a family is missing, or no implementation of it takes
+// a problem, the host runs it.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Implementation;  // ops/implementation_list.h
 
 class Column {
  public:
-  // The family's implementations, fastest first. `Problem::kFamily` names the family; `entries` live as long
-  // as the process.
+  // Registers a family's implementations, fastest first. `Problem::kFamily` names the family; `entries` live
+  // as long as the process.
   template <typename Problem>
   void Add(std::span<const Implementation<Problem>> entries) {
     Family family = {Problem::kFamily, entries.data(), entries.size(), {}};
@@ -25,7 +25,7 @@ class Column {
     families_.push_back(std::move(family));
   }
 
-  // Empty where the backend does not know the family.
+  // Empty if the backend does not have the family.
   template <typename Problem>
   std::span<const Implementation<Problem>> Of() const {
     const Family* const family = Find(Problem::kFamily);
@@ -40,7 +40,7 @@ class Column {
  private:
   struct Family {
     std::string_view name;
-    const void* entries;  // of Implementation<Problem>: one problem has one family
+    const void* entries;  // of Implementation<Problem>; a problem type identifies its family
     size_t count;
     std::vector<const char*> names;
   };
@@ -55,7 +55,7 @@ class Column {
   std::vector<Family> families_;
 };
 
-// The CPU's. A module with another backend has an empty one: it lowers nothing for the host.
+// The CPU's column. A module with another backend has an empty one, since it lowers nothing for the host.
 const Column& HostColumn();
 
 inline const Column& ColumnOf(const DeviceTraits& device) {

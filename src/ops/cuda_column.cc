@@ -22,7 +22,7 @@ const Column& CudaColumn() {
   return column;
 }
 
-// This library has nothing for the host.
+// This library has no implementations for the host.
 const Column& HostColumn() {
   static const Column none;
   return none;

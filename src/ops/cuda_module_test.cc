@@ -16,7 +16,7 @@ TEST(CudaModule, RegistersItsFamilies) {
   ASSERT_NE(handle, nullptr) << dlerror();
   const auto* module = static_cast<const Module*>(dlsym(handle, "AnyDmlModule"));
   ASSERT_NE(module, nullptr);
-  // Every operator has an implementation there, in the module's own name.
+  // Every operator has an implementation in the module, with the module's prefix.
   std::set<std::string_view> families;
   for (const Operator* op : ImplementedOperators()) families.insert(op->family);
   for (const std::string_view family : families) {

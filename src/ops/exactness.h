@@ -1,4 +1,4 @@
-// How near an implementation's results are to the reference's.
+// How close an implementation's results are to the reference's.
 #pragma once
 
 #include <cstdint>

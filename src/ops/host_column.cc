@@ -2,7 +2,7 @@
 
 namespace anydml {
 
-// One line for each family: families.generated.h is made of the folders that src/ops/CMakeLists.txt lists.
+// One line for each family; families.generated.h lists the folders in src/ops/CMakeLists.txt.
 #define ANYDML_FAMILY(name)         \
   namespace family::name {          \
   void RegisterCpu(Column* column); \

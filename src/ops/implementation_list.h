@@ -13,41 +13,41 @@
 
 namespace anydml {
 
-// Null, with a reason in *why_not, when the implementation cannot do the problem. The device of the context
-// is the thread's current one meanwhile.
+// Returns null, and the reason in *why_not, if the implementation cannot do the problem. The context's device
+// is current during the call.
 template <typename Problem>
 using CreateFunction = std::unique_ptr<const Kernel>(const Problem& problem, const LowerContext& context,
                                                      std::string* why_not);
 
-// Why a later implementation should rather do the problem, although this one could; empty when there is
-// nothing to say against it. Not asked when this one is forced.
+// Why a later implementation should take the problem although this one could; empty if this one is right. Not
+// called if this one is forced.
 template <typename Problem>
 using BetterNotFunction = std::string(const Problem& problem, const LowerContext& context);
 
-// What others may ask about an implementation that was chosen, or want one for.
+// Properties of an implementation that other code may query, or require in its choice.
 enum Ability : uint32_t {
   kIsReference = 1 << 0,  // takes every problem; a few lines that define the result
   kAppliesTail = 1 << 1,  // of convolutions: applies ConvolutionTail while it stores, which is faster
   kKeepsSumsInOutput =
       1 << 2,               // of convolutions: FLOAT32 sums may be in the output before the tail is applied
   kStoresWeights = 1 << 3,  // of attention: logits and weights are whole tensors in memory
-  kIsCompiled =
-      1 << 4,  // of element programs: compiled for the problem, so that long ones are as fast as short
-  kReadsAnyStride = 1 << 5,      // of TOP_K: reads sequences with any stride as fast as rows
+  kIsCompiled = 1 << 4,     // of element programs: compiled for the problem, so that long programs are not
+                         // slower per instruction
+  kReadsAnyStride = 1 << 5,      // of TOP_K: as fast on sequences with any stride as on contiguous ones
   kWithoutTensorCores = 1 << 6,  // of products
-  kActivatesLater = 1 << 7,      // of products: the activation is a pass of its own
+  kActivatesLater = 1 << 7,      // of products: the activation is a separate pass
 };
 
 template <typename Problem>
 struct Implementation {
-  const char* name;  // "cpu.heap": the column's backend, and what it does
+  const char* name;  // "cpu.heap": the backend, and what it does
   CreateFunction<Problem>* create;
   BetterNotFunction<Problem>* better_not = nullptr;
 
   Exactness exactness = {};
-  // Instead, where it depends on the problem (on the length of a sum).
+  // Instead of `exactness`, if it depends on the problem (on the length of a sum).
   Exactness (*bound)(const Problem& problem) = nullptr;
-  uint32_t abilities = 0;  // of Ability
+  uint32_t abilities = 0;  // bits of Ability
 };
 
 // Why the device's kernels are out before a problem of these types (bits as in DeviceTraits::data_types) is
@@ -56,23 +56,23 @@ std::string WhyNotOnDevice(const LowerContext& context, uint32_t data_types);
 // For ChooseKernel, where a device has no implementation.
 bool MayRunOnHost(const LowerContext& context);
 LowerContext HostContextOf(const LowerContext& context);
-// `why`: what the device's implementations said.
+// `why`: the reasons of the device's implementations.
 void RunOnHost(LoweredOperator on_host, const std::string& why, const LowerContext& context,
                LoweredOperator* out);
 
-// What was decided about each implementation, in words.
+// Records the decision about each implementation, as text.
 class Decision {
  public:
   explicit Decision(const LowerContext& context) : context_(context) {}
 
-  // Why `name` is out before its problem is looked at; empty when it is not.
+  // The reason that excludes `name` before its problem is considered; empty if there is none.
   std::string RuledOut(const char* name) const;
 
   void Refuse(const char* name, std::string reason) { verdicts_.push_back({name, std::move(reason)}); }
   void Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness,
               uint32_t abilities);
 
-  // Moves the outcome to `out`; without a choice fails with kUnsupported and the reasons.
+  // Moves the result to `out`; without a choice fails with kUnsupported and the reasons.
   Status Conclude(LoweredOperator* out) &&;
 
  private:
@@ -91,7 +91,7 @@ class Decision {
 };
 
 // Lowers `problem` to the first implementation of `list` that fits, or to the forced one: sets the kernel and
-// what is said about it, and leaves `in_place` alone.
+// its description, but not `in_place`.
 template <typename Problem>
 Status ChooseKernel(std::span<const Implementation<Problem>> list, const Problem& problem,
                     const LowerContext& context, LoweredOperator* out) {
@@ -128,9 +128,9 @@ bool TakesEverything(const DeviceTraits& device) {
   return !list.empty() && (list.back().abilities & kIsReference) != 0;
 }
 
-// Lowers `problem` to one of the device's implementations, or, where it has none that fits and the context
-// allows it, to one that runs on the host (kernel/host_kernel.h). Kernels that are made of others choose
-// their parts with it, too, from any family, with context.ForPart().
+// Lowers `problem` to one of the device's implementations or, if none fits and the context allows it, to one
+// that runs on the host (kernel/host_kernel.h). Composite kernels choose their parts with it, too, from any
+// family, with context.ForPart().
 template <typename Problem>
 Status ChooseKernel(const Problem& problem, const LowerContext& context, LoweredOperator* out) {
   uint32_t data_types = 0;  // operators' are looked at by LowerOperator, those of other nodes of graphs here

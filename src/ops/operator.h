@@ -19,19 +19,20 @@
 
 namespace anydml {
 
-// What a lowering may depend on besides the description. Kernels keep nothing of it but `device`, which
-// lives as long as the process.
+// Everything that a lowering may depend on besides the description. Kernels keep only `device`, which lives
+// as long as the process.
 struct LowerContext {
-  std::string_view implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
+  std::string_view implementation;  // forces an implementation by name ("cpu.reference"); empty: the first
+                                    // that fits
   FeatureLevel level = kLatestFeatureLevel;
-  uint32_t threads = 1;          // that may share a run; results do not depend on it
+  uint32_t threads = 1;          // the number that may share a run; results do not depend on it
   uint32_t execution_flags = 0;  // DML_EXECUTION_FLAGS
   const DeviceTraits* device = &kHostDevice;
-  bool host_fallback = true;  // what the device has no implementation for may run on the host
-  bool graph_guards = false;  // a graph's parts run between pages that nobody may touch
+  bool host_fallback = true;  // the host may run what the device has no implementation for
+  bool graph_guards = false;  // run a graph's parts between inaccessible pages
 
-  // For choosing the parts of a kernel: what was forced is the whole, and the whole runs on the host rather
-  // than one of its parts.
+  // For choosing the parts of a composite kernel: a forced implementation is that of the whole, and if
+  // something has to run on the host, it is the whole.
   LowerContext ForPart() const {
     LowerContext part = *this;
     part.implementation = {};
@@ -46,24 +47,23 @@ struct LoweredOperator {
   std::string explanation;     // one line per implementation: name, then "chosen" or why not
   Exactness exactness;
   uint32_t abilities = 0;  // of Ability (ops/implementation_list.h)
-  // (input, output) binding indices that may be bound to the identical region.
+  // (input, output) binding indices that may be bound to the same region.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
 };
 
 struct Operator {
   uint32_t type;  // DML_OPERATOR_TYPE
 
-  // The rules that the schema's tables cannot say. The description already obeys those.
+  // Checks rules beyond the schema's tables, which the description already obeys.
   Status (*check)(const OperatorDesc& desc, FeatureLevel level);
 
-  // Resolves a checked description into a kernel. Fails with kUnsupported and
-  // the list of refusals when the forced implementation does not fit.
-  // Called through LowerOperator.
+  // Resolves a checked description into a kernel. Fails with kUnsupported and the list of reasons if the
+  // forced implementation does not fit. Call it through LowerOperator.
   Status (*lower)(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out);
 
-  // Fills in the absent output tensors (packed) from inputs and attributes, as
-  // far as the operator determines them. Types that it does not determine keep
-  // what the caller put into the tensor's `type`, or take the first allowed one.
+  // Fills in the absent output tensors (packed) from inputs and attributes, as far as the operator determines
+  // them. A type that it does not determine stays as the caller set it in the tensor's `type`, or becomes the
+  // first allowed one.
   Status (*infer)(OperatorDesc* desc);
 
   std::string_view family;  // Problem::kFamily
@@ -85,7 +85,7 @@ class OperatorList {
   std::vector<const Operator*> operators_;
 };
 
-// Names of the operator's implementations in all columns of this process: the CPU's and those of modules,
+// Names of the operator's implementations in all columns of this process, the CPU's and those of modules:
 // fastest first within each backend, the reference last.
 std::vector<const char*> ImplementationNames(const Operator& op);
 
@@ -100,6 +100,6 @@ Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerCo
                      LoweredOperator* out);
 
 std::span<const Operator* const> ImplementedOperators();
-const Operator* FindImplementation(uint32_t type);  // null: no operator of the schema
+const Operator* FindImplementation(uint32_t type);  // null if the schema has no such operator
 
 }  // namespace anydml

@@ -18,7 +18,7 @@ namespace anydml {
 
 namespace {
 
-// By DML_OPERATOR_TYPE; null where there is none.
+// By DML_OPERATOR_TYPE; null if there is none.
 const std::vector<const Operator*>& ByType() {
   static const std::vector<const Operator*> by_type = [] {
     std::vector<const Operator*> table(AllOperators().size() + 1);

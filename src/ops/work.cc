@@ -10,12 +10,13 @@
 namespace anydml {
 namespace {
 
-// In the bytes of WorkEstimate, of which a Neoverse N1 moves some 80 in a nanosecond. By the slowest cases:
-// elements that are far apart, of any type, and loops of few iterations.
+// In the bytes of WorkEstimate, of which a Neoverse N1 moves about 80 per nanosecond. Based on the slowest
+// cases: scattered elements of any type, and short loops.
 constexpr double kElementBytes = 256;
-constexpr double kSetBytes = 16 << 10;  // what is reduced to one element
+constexpr double kSetBytes = 16 << 10;  // for each set that is reduced to one element
 constexpr double kMatrixBytes = 64 << 10, kIntegerMatrixBytes = 256 << 10;
-// A multiplication and an addition. Few output channels share what a convolution puts in order.
+// For a multiply-add. With few output channels, little work shares the cost of rearranging a convolution's
+// input.
 constexpr double kProductBytes = 16, kConvolutionBytes = 128;
 
 double Elements(const std::vector<const TensorDesc*>& tensors) {
@@ -45,7 +46,7 @@ double ConvolutionWork(const OperatorDesc& desc, double matrix_bytes) {
 
 double SetsOfSoftmax(const OperatorDesc& desc) {
   const TensorDesc& input = *desc.tensor("InputTensor");
-  double elements = input.sizes[input.rank - 1];  // of a set
+  double elements = input.sizes[input.rank - 1];  // in each set
   if (const int field = FindField(*desc.schema, "Axes"); field >= 0) {
     elements = 1;
     for (const uint32_t axis : std::get<std::vector<uint32_t>>(desc.fields[field]))
@@ -88,7 +89,7 @@ uint64_t WorkOf(const LoweredOperator& lowered, const OperatorDesc* desc) {
   if (const auto* const own = dynamic_cast<const WorkEstimate*>(lowered.kernel.get())) {
     return own->work_bytes();
   }
-  // Parts may need much of the stack: element programs with many registers do.
+  // Other kernels may need much stack: element programs with many registers do.
   const bool known =
       desc != nullptr && (lowered.abilities & kIsReference) == 0 && lowered.kernel->made_of().empty();
   if (!known) return WorkEstimate::kUnknown;

@@ -1,4 +1,4 @@
-// What is told to be brief is, and does with a small stack: it may run on a thread of the application.
+// Work with a short estimate is short, and needs little stack, so it may run on a thread of the application.
 #include "ops/work.h"
 
 #include <pthread.h>
@@ -60,7 +60,7 @@ class WorkBuffers {
   std::vector<std::vector<std::byte>> memory_;
 };
 
-// Whether it is told to be brief.
+// Whether the estimate is short.
 bool ExpectBrief(const Case& problem) {
   LoweredOperator lowered;
   EXPECT_TRUE(LowerOperator(ImplementationOf(problem.desc), problem.desc, {}, &lowered).ok());
@@ -83,19 +83,19 @@ bool ExpectBrief(const Case& problem) {
   }
   double best = 1;
   RunOnSmallStack([&] {
-    for (int run = 0; run < 3; ++run) {  // the first one finds cold caches
+    for (int run = 0; run < 3; ++run) {  // the first run finds cold caches
       const double begin = ThreadSeconds();
       EXPECT_TRUE(lowered.kernel->Run(arguments).ok());
       best = std::min(best, ThreadSeconds() - begin);
     }
   });
-  // Some tens of microseconds; a hundred times that without vectors, with a sanitizer, in an emulator.
+  // Some tens of microseconds; a hundred times that without vectors, with a sanitizer, or in an emulator.
   EXPECT_LT(best, 5e-3) << Describe(problem);
   return true;
 }
 
 TEST(Work, WhatIsBrief) {
-  // The data decide how long those take.
+  // Their time depends on the data.
   const std::set<std::string> unknown = {"LSTM", "NONZERO_COORDINATES"};
   for (const CaseFamily& family : AllCaseFamilies()) {
     ForCases(family, 0.2, [&](const Case& problem) {
@@ -106,8 +106,8 @@ TEST(Work, WhatIsBrief) {
   }
 }
 
-// Some cases of each, however long those take that come before them. (Normalisation is not among them:
-// without vectors it is made of parts.)
+// Several cases of each operator, however long earlier cases take. (Normalisation is not included: without
+// vectors it is a composite.)
 TEST(Work, OfManyOperators) {
   constexpr uint64_t kTries = 100;
   const std::set<std::string> known = {"ELEMENT_WISE_ADD",
@@ -135,14 +135,14 @@ TEST(Work, OfManyOperators) {
   EXPECT_EQ(brief, known);
 }
 
-// What a kernel for neighbours does in no time takes milliseconds here.
+// Work that a kernel for contiguous elements does quickly takes milliseconds here.
 TEST(Work, WhatIsNot) {
   const auto is_brief = [](const OperatorDesc& desc) {
     LoweredOperator lowered;
     EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
     return WorkOf(lowered, &desc) <= ShortWork::kMostBytes;
   };
-  // Bytes that are lines or pages apart, and runs of few.
+  // Elements that are cache lines or pages apart, and short runs.
   const auto copy = [&](const TensorDesc& from, const TensorDesc& to) {
     return is_brief(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", from}, {"OutputTensor", to}}));
   };
@@ -163,7 +163,7 @@ TEST(Work, WhatIsNot) {
     EXPECT_FALSE(copy(apart, runs)) << run;
     EXPECT_FALSE(copy(runs, apart)) << run;
   }
-  // Numbers may be large.
+  // Large numbers are slow, too.
   for (const uint32_t count : {1000u, 80'000u}) {
     const TensorDesc numbers = Packed(DataType::kFloat32, {count});
     for (const char* name : {"ELEMENT_WISE_SIN", "ELEMENT_WISE_COS", "ELEMENT_WISE_TAN"}) {
@@ -176,7 +176,7 @@ TEST(Work, WhatIsNot) {
           MakeDesc(name, {{"ATensor", numbers}, {"BTensor", numbers}, {"OutputTensor", numbers}});
       EXPECT_EQ(is_brief(desc), count == 1000) << name;
     }
-    // Nothing converts vectors of such.
+    // No vector code converts these types.
     for (const auto& [from, to] :
          {std::pair(DataType::kFloat64, DataType::kInt8), std::pair(DataType::kFloat16, DataType::kUInt64)}) {
       const OperatorDesc desc =

@@ -1,5 +1,5 @@
-// For files whose functions are compiled for every SIMD target by Highway, or once where there is no Highway:
-// ANYDML_EXPORT_BEST(Function) where Highway has HWY_EXPORT, then ANYDML_BEST(Function)(arguments).
+// For files whose functions Highway compiles for every SIMD target, or which are compiled once if there is no
+// Highway: ANYDML_EXPORT_BEST(Function) where Highway has HWY_EXPORT, then ANYDML_BEST(Function)(arguments).
 #pragma once
 
 #if ANYDML_HAVE_HIGHWAY

@@ -71,7 +71,7 @@ TEST(LoopNest, VisitsInRowMajorOrder) {
 TEST(LoopNest, SortingPutsTheSmallestStrideInside) {
   const TensorDesc columns = Strided(DataType::kUInt8, {2, 3, 4}, {1, 2, 6});
   const Nest sorted = SortedByStride(NestOf(columns, columns), 0);
-  EXPECT_EQ(sorted.rank, 1u);  // the same as packed, once sorted
+  EXPECT_EQ(sorted.rank, 1u);  // packed when sorted
   EXPECT_EQ(sorted.loops[0].size, 24u);
 }
 
@@ -125,7 +125,7 @@ TEST(StridedCopy, NothingToDoInPlace) {
   EXPECT_FALSE(StridedCopy(tensor, Packed(DataType::kUInt16, {2, 3})).in_place());
 }
 
-// Element (i, j) of a tensor that a copy has transposed, in elements of `width` bytes.
+// Checks element (i, j) of a transposed copy, in elements of `width` bytes.
 void ExpectTransposed(uint32_t width, uint64_t rows, uint64_t columns, uint64_t gap, uint32_t parts,
                       bool streams) {
   Nest nest;
@@ -168,7 +168,7 @@ TEST(NestCopy, TransposesWhatHasManyTiles) {
   }
 }
 
-// To and from anywhere, and nothing else is written.
+// From and to any alignment, writing nothing else.
 TEST(StreamCopy, AllLengths) {
   std::vector<std::byte> from(1000);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 0x9E3779B1u >> 16);
@@ -184,7 +184,7 @@ TEST(StreamCopy, AllLengths) {
   }
 }
 
-// With a target that begins at a line, and nothing written outside of the block.
+// The target begins at a cache line; nothing is written outside the block.
 template <typename T>
 void ExpectTurned(uint64_t rows, uint64_t columns, uint64_t height, TransposeTo where) {
   const uint64_t width = (columns + 63) / 32 * 32;
@@ -208,7 +208,8 @@ TEST(TransposeBlock, AnySize) {
     for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100, 245}) {
       for (const auto where :
            {TransposeTo::kTile, TransposeTo::kTiles, TransposeTo::kTensor, TransposeTo::kStream}) {
-        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // lines that share a place in a cache
+        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // columns whose lines map to the same
+                                                                    // cache sets
           ExpectTurned<uint16_t>(rows, columns, height, where);
           ExpectTurned<uint32_t>(rows, columns, height, where);
         }

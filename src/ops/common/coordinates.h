@@ -1,5 +1,5 @@
-// The plain way through a tensor, for the reference kernels: every coordinate in
-// row-major order, and the element at a coordinate. Not fast, meant to be obvious.
+// The simple walk through a tensor, for the reference kernels: every coordinate in row-major order, and the
+// element at a coordinate. Written to be obvious, not fast.
 #pragma once
 
 #include <cstddef>

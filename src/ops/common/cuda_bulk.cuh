@@ -1,5 +1,5 @@
-// Bulk copies (cp.async.bulk): one thread moves kilobytes between a device's memory and that of
-// its block, and no registers are held meanwhile. Addresses and sizes are multiples of 16 bytes.
+// Bulk copies (cp.async.bulk): one thread moves kilobytes between global and shared memory, without using
+// registers. Addresses and sizes are multiples of 16 bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,15 +10,15 @@ namespace anydml {
 
 inline constexpr uint32_t kBulkBytes = 16;
 
-// For data that is not used again: leaves the cache first.
+// Cache policy for data that is not used again: evicted first.
 __device__ inline uint64_t EvictFirst() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
 
-// In a block's memory: where its threads wait for bulk loads, one after the other. The thread
-// that initializes it, before a barrier of the block, also starts the loads.
+// In shared memory: a barrier on which a block's threads wait for bulk loads, one after the other. The thread
+// that initialises it, before a barrier of the block, also starts the loads.
 class BulkBarrier {
  public:
   __device__ void Initialize() {
@@ -37,7 +37,7 @@ class BulkBarrier {
         : "memory");
   }
 
-  // For the end of load number `load`.
+  // Waits for the end of load number `load`.
   __device__ void Wait(uint32_t load) {
     uint32_t done = 0;
     while (done == 0) {
@@ -59,10 +59,10 @@ class BulkBarrier {
   uint64_t barrier_;
 };
 
-// All threads that wrote to the block's memory, before the barrier that BulkStore comes after.
+// Called by all threads that wrote to shared memory, before the barrier that precedes BulkStore.
 __device__ inline void BeforeBulkStore() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Returns when the block's memory has been read.
+// Returns when the shared memory has been read.
 __device__ inline void BulkStore(void* to, const void* from, uint32_t bytes) {
   if (bytes == 0) return;
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(to),

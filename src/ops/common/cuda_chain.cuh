@@ -1,6 +1,6 @@
-// Kernels of one operator that follow each other closely: the next one starts while the last
-// blocks of the one before still run, and waits where it needs their results (programmatic
-// dependent launch). Each boundary costs about a microsecond less than a plain one.
+// Consecutive kernels of one operator: the next one starts while the last blocks of the previous one still
+// run, and waits where it needs their results (programmatic dependent launch). This saves about a microsecond
+// per kernel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,27 +12,27 @@
 
 namespace anydml {
 
-// Waits until the kernel before is complete and what it wrote can be seen. Must be reached by
-// every kernel of a chain but the first, or the chain's end would not mean that all have ended.
+// Waits until the previous kernel is complete and its writes are visible. Every kernel of a chain except the
+// first must call it; otherwise the end of the chain would not mean that all kernels have ended.
 __device__ inline void WaitForPrevious() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// Lets the next kernel start once all blocks of this one have got here.
+// Lets the next kernel start once all blocks of this one have called it.
 __device__ inline void LetNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Enqueues the kernels of a chain. The first waits for all that is in the stream; where it calls
-// WaitForPrevious before it touches memory (`all_wait`), it follows the kernel of another operator as
-// closely.
+// Enqueues the kernels of a chain. The first waits for everything in the stream; if it calls WaitForPrevious
+// before it touches memory (`all_wait`), it may overlap the end of another operator's kernel, too.
 class KernelChain {
  public:
   explicit KernelChain(void* stream, bool all_wait = false)
       : stream_(static_cast<cudaStream_t>(stream)), first_(!all_wait) {}
 
-  // An error stays the thread's last error, where the backend looks for it. `cluster`: so many blocks
-  // run at the same time and see each other's shared memory.
+  // An error stays the thread's last CUDA error, where the backend finds it. `cluster`: the number of blocks
+  // that run at the same time and can access each other's shared memory.
   template <typename Parameters>
   void Launch(void (*kernel)(Parameters), uint64_t blocks, uint32_t threads, const Parameters& parameters,
               uint32_t shared_bytes = 0, uint32_t cluster = 1) {
-    constexpr uint32_t kWithoutAsking = 32 << 10;  // of 48 KiB, of which kernels have some by themselves
+    constexpr uint32_t kWithoutAsking = 32 << 10;  // kernels may use 48 KiB, static shared memory included,
+                                                   // without raising the limit
     if (shared_bytes > kWithoutAsking) {
       AllowSharedBytes(reinterpret_cast<const void*>(kernel), static_cast<int>(shared_bytes));
     }
@@ -62,7 +62,7 @@ class KernelChain {
   }
 
  private:
-  // The limit is the kernel's, for all threads: it only ever rises.
+  // The limit belongs to the kernel and is shared by all threads, so it only rises.
   static void AllowSharedBytes(const void* kernel, int bytes) {
     static std::mutex mutex;
     std::lock_guard lock(mutex);

@@ -1,4 +1,4 @@
-// Blocks of a cluster that write into each other's shared memory.
+// Blocks of a cluster that write to each other's shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace anydml {
 
-// Waits for all threads of the cluster; what they wrote can be seen then.
+// Waits for all threads of the cluster; their earlier writes are then visible.
 __device__ inline void SyncCluster() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
@@ -16,17 +16,17 @@ __device__ inline uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-// What is to be added to the address of something in shared memory to have its place in that block of the
-// cluster: the same for all addresses.
+// The offset to add to a shared-memory address to get its counterpart in that block of the cluster: the same
+// for all addresses.
 __device__ inline uint32_t WindowOf(uint32_t block, const void* shared) {
   uint32_t there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(SharedAddress(shared)), "r"(block));
   return there - SharedAddress(shared);
 }
 
-// In a block's memory: where its threads wait for bytes that blocks of the cluster send, one time after the
-// other. A thread initializes it and says how many bytes come, before SyncCluster; each further time when it
-// has waited for the time before.
+// In shared memory: a barrier on which threads wait for bytes that blocks of the cluster send, round after
+// round. One thread initialises it and announces the number of bytes before SyncCluster, and for each further
+// round after it has waited for the previous one.
 class ArrivalBarrier {
  public:
   __device__ void Initialize() {
@@ -40,7 +40,7 @@ class ArrivalBarrier {
                  : "memory");
   }
 
-  // For the bytes of time number `time`.
+  // Waits for the bytes of round number `time`.
   __device__ void Wait(uint32_t time) {
     uint32_t done = 0;
     while (done == 0) {
@@ -54,7 +54,8 @@ class ArrivalBarrier {
     }
   }
 
-  // 16 bytes to where `to` is in a block of the cluster; this barrier there counts them.
+  // Sends 16 bytes to the counterpart of `to` in a block of the cluster, whose copy of this barrier counts
+  // them.
   __device__ void Send(uint32_t window, void* to, uint4 bytes) {
     asm volatile(
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(

@@ -15,7 +15,7 @@ __device__ uint4 VectorOf(const FillPattern& pattern) {
   return {pattern.words[0], pattern.words[1], pattern.words[2], pattern.words[3]};
 }
 
-// A copy, or a fill where `from` is null.
+// A copy, or a fill if `from` is null.
 template <typename Unit>
 __device__ void FillUnit(const DeviceCopy& copy, std::byte* to, uint64_t number, uint4 pattern) {
   if (number >= copy.units) return;
@@ -33,7 +33,7 @@ __device__ void CopyOrFillBlock(const DeviceCopy& copy, const std::byte* from, s
     FillUnit<Unit>(copy, to, block * blockDim.x + threadIdx.x, pattern);
   });
   if (block == 0 && threadIdx.x < copy.tail_bytes) {
-    // Of a word of the pattern: units and elements are powers of two.
+    // A part of a word of the pattern: units and elements are powers of two.
     const uint32_t words[4] = {pattern.x, pattern.y, pattern.z, pattern.w};
     to[uint64_t{copy.units} * copy.unit_bytes + threadIdx.x] =
         static_cast<std::byte>(words[threadIdx.x / 4] >> (threadIdx.x % 4 * 8));
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kCopyThreads) CopySameKernel(const __grid_cons
   CopyOrFillBlock(p.shape, p.from[i], p.to[i], block, VectorOf(p.pattern));
 }
 
-// Every second element of a row, sixteen bytes of them per thread.
+// Every second element of a row; a thread writes sixteen bytes.
 template <typename T>
 __global__ void __launch_bounds__(kCopyThreads)
     CopyEverySecondKernel(const __grid_constant__ EverySecondCopy p) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kCopyThreads)
   if (number >= copy.units) return;
   uint64_t offsets[2];
   copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
-  // What is skipped beside the last element is in the same sixteen bytes as that.
+  // The skipped element beside the last one is in the same sixteen bytes.
   const uint4* const from = reinterpret_cast<const uint4*>(copy.from) + offsets[kFrom];
   const uint4 both[2] = {__ldcs(from), __ldcs(from + 1)};
   constexpr uint32_t kCount = kMaxUnitBytes / sizeof(T);

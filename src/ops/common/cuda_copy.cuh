@@ -35,12 +35,12 @@ __device__ void MapUnitNumber(const DeviceCopy& copy, const std::byte* from, std
   if (number >= copy.units) return;
   uint64_t offsets[2] = {number, number};
   if (!copy.contiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
-  // Not read again: leaves the cache first.
+  // Not read again: evicted first.
   const Unit unit = __ldcs(reinterpret_cast<const Unit*>(from) + offsets[DeviceCopy::kFrom]);
   reinterpret_cast<Unit*>(to)[offsets[DeviceCopy::kTo]] = MapUnit<Element>(unit, f);
 }
 
-// What block number `block` of CopyBlocks does: f for every element.
+// The work of block `block` of CopyBlocks: applies f to every element.
 template <typename Element, typename Function>
 __device__ void MapBlock(const DeviceCopy& copy, const std::byte* from, std::byte* to, uint64_t block,
                          Function f) {

@@ -1,6 +1,6 @@
-// Compute capability 9.0's own instructions: products by four warps at once (wgmma), boxes of tensors that
-// one thread brings into shared memory (bulk tensor copies), barriers that wait for these. Files that use it
-// are compiled for that alone: see anydml_cuda_hopper.
+// Instructions of compute capability 9.0: products by four warps at once (wgmma), bulk tensor copies, by
+// which one thread loads a box of a tensor into shared memory, and barriers for them. Files that use this
+// header are compiled for 9.0a only: see anydml_cuda_hopper.
 #pragma once
 
 #include <cuda.h>
@@ -10,15 +10,15 @@
 
 namespace anydml::hopper {
 
-// Barriers, in shared memory, by their address.
+// Barriers are in shared memory and given by address.
 __device__ __forceinline__ void InitializeBarrier(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-// By who initialized them, before a barrier of the block.
+// Called by the threads that initialised barriers, before a barrier of the block.
 __device__ __forceinline__ void ShowBarriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-// Threads for which `it` is true; no branch, since products must not be on divergent paths.
+// Arrives if `it` is true; without a branch, since wgmma must not be on divergent paths.
 __device__ __forceinline__ void ArriveIf(bool it, uint32_t barrier) {
   asm volatile(
       "{ .reg .pred p;\n"
@@ -27,11 +27,12 @@ __device__ __forceinline__ void ArriveIf(bool it, uint32_t barrier) {
       "r"(static_cast<uint32_t>(it))
       : "memory");
 }
-// The same, and so many bytes have to come.
+// The same, and adds `bytes` to the expected bytes.
 __device__ __forceinline__ void ArriveAndExpect(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-// Waits for the end of a phase of that parity. All before the first one is a phase of parity 1.
+// Waits for the end of the phase with that parity. Before the first phase, a wait for parity 1 returns at
+// once.
 __device__ __forceinline__ void WaitFor(uint32_t barrier, uint32_t parity) {
   uint32_t done = 0;
   while (done == 0) {
@@ -45,7 +46,7 @@ __device__ __forceinline__ void WaitFor(uint32_t barrier, uint32_t parity) {
   }
 }
 
-// Both tell `barrier` how many bytes have come. What is outside of the tensor is 0.
+// Both count the bytes that arrive on `barrier`. Elements outside the tensor are 0.
 __device__ __forceinline__ void StartBox(const CUtensorMap& tensor, const int32_t (&at)[4], uint32_t to,
                                          uint32_t barrier) {
   asm volatile(
@@ -61,7 +62,7 @@ __device__ __forceinline__ void StartBytes(const void* from, uint32_t bytes, uin
       : "memory");
 }
 
-// What threads have stored in shared memory is there for products, behind a barrier of theirs.
+// Makes shared memory that threads have written visible to wgmma; a barrier of those threads must follow.
 __device__ __forceinline__ void ShowToProducts() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -70,7 +71,7 @@ __device__ __forceinline__ void WaitForFirst(uint32_t threads) {
   asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
 }
 
-// Registers that a thread of this warpgroup does not need, or takes: all its warps call it.
+// Releases registers that this warpgroup's threads do not need, or takes more; all its warps must call it.
 template <uint32_t kCount>
 __device__ __forceinline__ void GiveRegisters() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
@@ -80,7 +81,7 @@ __device__ __forceinline__ void TakeRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// Around products, of which a warpgroup's registers are the sums.
+// These enclose products, whose sums are the warpgroup's registers.
 __device__ __forceinline__ void BeginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void EndProducts() {
   asm volatile(
@@ -89,17 +90,17 @@ __device__ __forceinline__ void EndProducts() {
           : "memory");
 }
 
-// A matrix in shared memory, of which a row is 128 bytes, its units of 16 bytes exchanged as in
-// SharedRows<64>; groups of eight rows follow each other. `address`: a multiple of 1024. Adding bytes / 16
-// goes on from there.
+// The descriptor of a matrix in shared memory with rows of 128 bytes, whose 16-byte units are swizzled as in
+// SharedRows<64>; groups of eight rows are consecutive. `address`: a multiple of 1024. Adding bytes / 16
+// moves it on.
 __device__ __forceinline__ uint64_t MatrixAt(uint32_t address) {
   constexpr uint64_t kRows = 1024 / 16, kExchanged = 1;
   return (address & 0x3FFFF) >> 4 | kRows << 16 | kRows << 32 | kExchanged << 62;
 }
 
-// Adds left x right to sums (64 x kColumns: a warp has 16 rows, its columns are SumTiles, one after the
-// other) for 16 steps. `left` has a row for each row, whose neighbours are steps; `right` has a row for each
-// step. Where `goes_on` is 0, sums begin with these.
+// Adds left x right to sums (64 x kColumns: a warp has 16 rows; its columns are consecutive SumTiles) for 16
+// steps of k. `left` has one row per row, contiguous in k; `right` has one row per step of k. If `goes_on` is
+// 0, the sums start with this product.
 template <uint32_t kColumns>
 struct WarpgroupProduct;
 

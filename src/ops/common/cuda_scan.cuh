@@ -1,4 +1,4 @@
-// Sums over the threads of a block.
+// Prefix sums over the threads of a block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,8 +7,8 @@
 
 namespace anydml {
 
-// The sum of the values of all threads before this one; `total` is that of all. For whole blocks
-// of that many threads; `warp_sums` is the block's and can be used again after a barrier.
+// The sum of the values of all previous threads; `total` is the sum of all. All kThreads of the block call
+// it; `warp_sums` belongs to the block and may be reused after a barrier.
 template <uint32_t kThreads>
 __device__ uint32_t SumBefore(uint32_t value, uint32_t (&warp_sums)[kThreads / 32], uint32_t* total) {
   constexpr uint32_t kWarps = kThreads / 32;

@@ -40,17 +40,18 @@ class VectorTile {
  public:
   static constexpr uint32_t kRows = TransposeTileOf(sizeof(T)).rows, kColumns = kColumns_;
   static constexpr uint32_t kVector = 16 / sizeof(T);  // elements
-  static constexpr uint32_t kLoads = 4;                // vectors of a thread
+  static constexpr uint32_t kLoads = 4;                // vectors per thread
   static constexpr uint32_t kThreads = kRows * kColumns / kVector / kLoads;
-  static constexpr uint32_t kPerStore = sizeof(Word) / sizeof(T);  // vectors that a thread gets at once
+  static constexpr uint32_t kPerStore = sizeof(Word) / sizeof(T);  // vectors of the target from one set of
+                                                                   // words
   static constexpr uint32_t kStores = kLoads / kPerStore;
 
   struct Place {
     uint32_t row, column;
   };
 
-  // Where the thread's vector `i` of the source is; it lies along a column. A warp has 128 bytes of each of
-  // four columns.
+  // The place of the thread's vector `i` of the source, which lies along a column. A warp has 128 bytes of
+  // each of four columns.
   __device__ static Place LoadPlace(uint32_t i) {
     const uint32_t lane = threadIdx.x % 32, slot = (i * kWarps + threadIdx.x / 32) * 4 + lane / 8;
     return {(slot / kColumns * 8 + lane % 8) * kVector, slot % kColumns};
@@ -64,8 +65,8 @@ class VectorTile {
       words_[At(place.column, place.row / kPerStore + w)] = parts[w];
   }
 
-  // Where the first of the target's vectors `i` is; the others are in the rows below it. A warp writes whole
-  // lines of 128 bytes, of four words' rows.
+  // The place of the first of the target's vectors `i`; the others are in the rows below. A warp writes whole
+  // lines of 128 bytes, in the rows of four words.
   __device__ static Place StorePlace(uint32_t i) {
     const uint32_t lane = threadIdx.x % 32, task = i * kWarps + threadIdx.x / 32;
     return {(task / kColumnGroups * 4 + lane / 8) * kPerStore,
@@ -86,8 +87,8 @@ class VectorTile {
   static_assert(kRowWords % 32 == 0 && kColumns % 32 == 0 && kLoads % kPerStore == 0);
   static_assert(kStores * kWarps == kColumnGroups * (kRowWords / 4));
 
-  // Neither side has conflicts: a column begins one bank after the one before it, four more after 32 of them,
-  // since the eight columns that a warp reads at a time are up to 16 apart.
+  // Neither side has bank conflicts: each column begins one bank after the previous one, plus four after 32
+  // columns, since the eight columns that a warp reads at a time are up to 16 apart.
   __device__ static uint32_t At(uint32_t column, uint32_t word) {
     return column * (kRowWords + 1) + column / 32 * 4 + word;
   }

@@ -1,4 +1,4 @@
-// Kernels that move elements through tiles in the block's memory.
+// Kernels that move elements through tiles in shared memory.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -20,14 +20,14 @@ __device__ inline TileAt FindTile(const TransposedCopy& copy, uint32_t block) {
   return at;
 }
 
-// Element by element, for any strides: a row of threads reads along the source's neighbours and writes along
-// the target's.
+// Element by element, for any strides: a row of threads reads contiguously from the source and writes
+// contiguously to the target.
 template <typename T>
 __global__ void __launch_bounds__(kTransposeThreads)
     TransposeKernel(const __grid_constant__ TransposedCopy copy) {
   constexpr uint32_t kRows = TransposeTileOf(sizeof(T)).rows, kColumns = TransposeTileOf(sizeof(T)).columns;
   constexpr uint32_t kLoads = kRows * kColumns / kTransposeThreads;
-  // Lines of an odd number of words: what is beside each other in a column is in different banks.
+  // Lines have an odd number of words, so that neighbours in a column are in different banks.
   __shared__ T tile[kRows][kColumns + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
   WaitForPrevious();
   LetNextStart();

@@ -1,4 +1,4 @@
-// From a run-time data type to a compile-time C++ type: f.template operator()<T>().
+// From a data type at run time to a C++ type: f.template operator()<T>().
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ auto DispatchByWidth(DataType type, F&& f) {
   }
 }
 
-// For kernels that look at values. UINT4, INT4 and invalid types are not for them:
-// the schema's tables keep those away from every operator that asks here.
+// For kernels that use values. UINT4, INT4 and invalid types do not occur: the schema's tables exclude them
+// for every operator that uses this.
 template <typename F>
 auto DispatchByType(DataType type, F&& f) {
   switch (type) {

@@ -1,5 +1,5 @@
-// Loops over up to kMaxDimensions dimensions with one stride per operand:
-// coalesced while they are built, iterated without division.
+// Loops over up to kMaxDimensions dimensions with one stride per operand: coalesced while they are built,
+// iterated without division.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,8 @@ struct LoopNest {
   uint32_t rank = 0;
   std::array<Loop, kMaxDimensions> loops{};  // outermost first; sizes are at least 2
 
-  // Adds a loop inside the others. Loops of one iteration vanish, and a loop that
-  // continues where the enclosing one left off (for every operand) becomes one
-  // with it; the order in which elements are visited stays row-major.
+  // Adds an innermost loop. A loop of one iteration is dropped, and a loop that continues the enclosing one
+  // (for every operand) is merged with it; the elements are still visited in row-major order.
   void Append(uint64_t size, const Offsets& strides) {
     if (size == 1) return;
     if (rank > 0 && Continues(loops[rank - 1].strides, size, strides)) {
@@ -45,9 +44,8 @@ struct LoopNest {
   }
 };
 
-// The same iterations, the smallest stride of operand `by` innermost, so that
-// this operand is walked through in the order of its addresses. Only for loops
-// whose order does not matter.
+// The same iterations with strides of operand `by` ascending inward to outward, so that this operand is
+// visited in the order of its addresses. Only for loops whose order does not matter.
 template <size_t kOperands>
 LoopNest<kOperands> SortedByStride(const LoopNest<kOperands>& nest, size_t by) {
   auto loops = nest.loops;
@@ -58,7 +56,7 @@ LoopNest<kOperands> SortedByStride(const LoopNest<kOperands>& nest, size_t by) {
   return sorted;
 }
 
-// Takes the innermost loop off `nest`; a loop of one iteration when there is none.
+// Removes the innermost loop of `nest` and returns it; a loop of one iteration if there is none.
 template <size_t kOperands>
 typename LoopNest<kOperands>::Loop TakeInnermost(LoopNest<kOperands>* nest) {
   return nest->rank == 0 ? typename LoopNest<kOperands>::Loop{} : nest->loops[--nest->rank];
@@ -71,7 +69,8 @@ uint64_t Iterations(const LoopNest<kOperands>& nest) {
   return count;
 }
 
-// The offsets of iteration `number` in row-major order. (constexpr: nvcc compiles it for the device too.)
+// The offsets of iteration `number` in row-major order. (constexpr, so that nvcc compiles it for the device,
+// too.)
 template <size_t kOperands>
 constexpr typename LoopNest<kOperands>::Offsets OffsetsOf(const LoopNest<kOperands>& nest, uint64_t number) {
   typename LoopNest<kOperands>::Offsets offsets{};
@@ -87,7 +86,7 @@ constexpr typename LoopNest<kOperands>::Offsets OffsetsOf(const LoopNest<kOperan
 // Calls body(offsets) for every iteration in row-major order; offsets begin at `start`.
 template <size_t kOperands, typename Body>
 void ForEach(const LoopNest<kOperands>& nest, typename LoopNest<kOperands>::Offsets start, Body&& body) {
-  if (nest.rank == 0) {  // what most of a loop around contiguous memory comes to
+  if (nest.rank == 0) {  // the common case: the only loop is contiguous
     body(start);
     return;
   }

@@ -17,17 +17,18 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLine = 64, kPage = 4096;
-// What a thread takes at a time of a long run; runs from which on streaming leaves few lines in pieces; the
-// beginning of a row of periods that is copied over and over, from the nearest cache.
+// The bytes of a long run that a thread takes at a time; the shortest run that is streamed without leaving
+// too many partial lines; the size of the beginning of a repeated row, which is copied again and again from
+// the L1 cache.
 constexpr uint64_t kItemBytes = uint64_t{64} << 10, kStreamRun = 2 << 10, kPeriodBytes = 4 << 10;
-// Elements of a square whose rows and columns are in as many pages as a processor keeps track of.
+// Elements of a square whose rows and columns are in as many pages as the TLB covers.
 constexpr uint64_t kBlockEdge = 512;
 
-// Rows of a block whose lines are written past the caches as they are turned: so many neighbours of the
-// source that machines see them coming, in as few pages of the target that a processor keeps track of them.
+// Rows of a block whose lines are streamed as they are transposed: long enough in the source for hardware
+// prefetch, in no more pages of the target than the TLB covers.
 constexpr uint64_t kTurnedRows = 1024;
 
-// Whether writing past the caches saves more than it costs for the rows of a tile.
+// Whether streaming saves more than it costs for the rows of a tile.
 #if defined(__x86_64__)
 constexpr bool kStreamsTiles = true;
 #else
@@ -38,7 +39,7 @@ struct Wide {  // 16 bytes
   uint64_t words[2];
 };
 
-// Tiles of 16 or 32 KiB, whose rows are at least two lines on both sides.
+// Tiles of 16 or 32 KiB, whose rows are at least two cache lines on both sides.
 template <typename T>
 constexpr uint64_t kTileRows = sizeof(T) == 16  ? 32
                                : sizeof(T) == 8 ? 64
@@ -52,7 +53,7 @@ struct TileShape {
   uint64_t rows;
   uint64_t columns;
 };
-// Of as many elements, longer where a block of so many rows and columns is too short.
+// Tiles of as many elements, longer if a block of this many rows and columns is too short.
 template <typename T>
 TileShape TileOf(uint64_t rows, uint64_t columns) {
   TileShape tile = {kTileRows<T>, kTileColumns<T>};
@@ -64,7 +65,7 @@ TileShape TileOf(uint64_t rows, uint64_t columns) {
 int64_t Signed(uint64_t stride) { return static_cast<int64_t>(stride); }
 uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : stride; }
 
-// Buffers are aligned to their elements, not to wider ones made of several.
+// Buffers are aligned to their elements, not to the wider ones made of several.
 template <typename T>
 T Get(const T* from) {
   T value;
@@ -76,13 +77,13 @@ void Set(T* to, const T& value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// 16 bytes anywhere, in a register.
+// an unaligned vector of 16 bytes
 struct __attribute__((packed, may_alias)) Vector {
   Lanes<uint64_t>::Vector lanes;
 };
 
-// Runs that are copied faster in a loop without calls than by memcpy: a machine that sees nothing but whole
-// lines written in a row does not read them first.
+// Runs that a loop without calls copies faster than memcpy: a processor that sees only whole lines written
+// one after the other does not read them first.
 constexpr bool IsShortRun(uint64_t bytes) { return bytes >= kLine && bytes <= 8 << 10; }
 
 inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to,
@@ -99,12 +100,12 @@ inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to
   for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left)
     (target++)->lanes = (source++)->lanes;
   if (bytes % sizeof(Vector) == 0) return;
-  // Once more what is before the end.
+  // The last vector overlaps the one before.
   reinterpret_cast<Vector*>(to + bytes - sizeof(Vector))->lanes =
       reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector))->lanes;
 }
 
-// Some of them, `from_step` and `to_step` bytes apart.
+// Copies several runs, `from_step` and `to_step` bytes apart.
 __attribute__((noinline)) void CopyShortRuns(const std::byte* __restrict from, int64_t from_step,
                                              std::byte* __restrict to, int64_t to_step, uint64_t bytes,
                                              uint64_t count) {
@@ -132,7 +133,7 @@ void CopyEvery(const T* __restrict from, T* __restrict to, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) Set(to + i, Get(from + static_cast<int64_t>(i) * kStride));
 }
 
-// Every second element, past the caches.
+// Streams every second element.
 template <typename T>
 void StreamEverySecond(const T* __restrict from, T* __restrict to, uint64_t count) {
   uint64_t i = 0;
@@ -143,7 +144,8 @@ void StreamEverySecond(const T* __restrict from, T* __restrict to, uint64_t coun
     for (; i < count && reinterpret_cast<uintptr_t>(to + i) % kLine != 0; ++i) Set(to + i, Get(from + 2 * i));
     // The last element of a run has no neighbour.
     for (; i + kLineElements < count; i += kLineElements) {
-      // Two lines, some way ahead: reading is what takes the time, and machines look no further than a page.
+      // Prefetches two lines about a page ahead: reading is the bottleneck, and hardware prefetchers stop at
+      // the end of a page.
       __builtin_prefetch(reinterpret_cast<const std::byte*>(from + 2 * i) + kPage);
       __builtin_prefetch(reinterpret_cast<const std::byte*>(from + 2 * i) + kPage + kLine);
       for (uint64_t k = i; k < i + kLineElements; k += kElements) {
@@ -212,12 +214,12 @@ void Deinterleave(const T* __restrict from, T* __restrict to, int64_t to_stride,
   }
 }
 
-// Columns of a tile that are turned between prefetches of those of the next one.
+// Columns of a tile that are transposed between prefetches of the next tile's.
 constexpr uint64_t kColumnsAtOnce = 16;
 
-// A tile is put together in the nearest cache: lines of both sides may have no room there, since tensors like
-// to have rows whose distances are powers of two.
-// The next one, at `next`, is asked for meanwhile: its rows are too short for machines to foresee.
+// A tile is assembled in the L1 cache: lines of either side may conflict there, since distances between rows
+// are often powers of two. Meanwhile the next tile, at `next`, is prefetched: its rows are too short for
+// hardware prefetch.
 template <typename T>
 __attribute__((noinline)) void CopyTile(const T* from, const LoopNest<2>::Loop& rows,
                                         const LoopNest<2>::Loop& columns, T* to, const TileShape& shape,
@@ -263,7 +265,7 @@ __attribute__((noinline)) void CopyTile(const T* from, const LoopNest<2>::Loop& 
   }
 }
 
-// Where the iterations of a nest are, one after the other.
+// Iterates over a nest.
 class Cursor {
  public:
   Cursor(const LoopNest<2>& nest, uint64_t number) : nest_(nest) {
@@ -277,7 +279,7 @@ class Cursor {
   int64_t from() const { return Signed(offsets_[NestCopy::kFrom]); }
   int64_t to() const { return Signed(offsets_[NestCopy::kTo]); }
 
-  // Iterations of the innermost loop from here on, and how far they are from each other.
+  // The remaining iterations of the innermost loop, and their strides.
   uint64_t Left() const {
     return nest_.rank == 0 ? 1 : nest_.loops[nest_.rank - 1].size - counters_[nest_.rank - 1];
   }
@@ -285,7 +287,7 @@ class Cursor {
     return nest_.rank == 0 ? 0 : Signed(nest_.loops[nest_.rank - 1].strides[operand]);
   }
 
-  // Goes on by `count` iterations, at most Left().
+  // Advances by `count` iterations, at most Left().
   void Advance(uint64_t count) {
     for (uint32_t d = nest_.rank; d-- > 0; count = 1) {
       const auto& loop = nest_.loops[d];
@@ -330,7 +332,7 @@ NestCopy::NestCopy(const LoopNest<2>& nest, uint32_t element_bytes, bool streams
   OrderBySource();
 }
 
-// A few neighbours that stay together are one element.
+// A few elements that stay contiguous are treated as one.
 void NestCopy::Widen(LoopNest<2>* nest) {
   if (nest->rank == 0) return;
   const Loop& inner = nest->loops[nest->rank - 1];
@@ -339,7 +341,7 @@ void NestCopy::Widen(LoopNest<2>* nest) {
     return;
   for (uint32_t d = 0; d + 1 < nest->rank; ++d) {
     for (const uint64_t stride : nest->loops[d].strides) {
-      if (stride % inner.size != 0) return;  // a power of two: the sign does not matter
+      if (stride % inner.size != 0) return;  // a power of two, so the sign does not matter
     }
   }
   const auto size = static_cast<int64_t>(inner.size);
@@ -353,8 +355,8 @@ void NestCopy::Widen(LoopNest<2>* nest) {
   width_ = static_cast<uint32_t>(bytes);
 }
 
-// Reads that go on where they were are foreseen by machines, and writes are not waited for: as long as whole
-// lines are written, loops go by the source.
+// Sequential reads are prefetched by hardware, and nothing waits for writes: as long as whole lines are
+// written, loops follow the source.
 void NestCopy::OrderBySource() {
   const uint64_t bytes = std::min(item_rows_, rows_.size) * std::min(item_columns_, columns_.size) * width_;
   if (bytes < kLine || way_ == Way::kInterleave) return;
@@ -413,10 +415,10 @@ void NestCopy::ChooseSquares(uint32_t across) {
   } else {
     way_ = Way::kSquares;
     streams_ = kStreamsTiles && streams_ && columns_.size * width_ >= kLine;
-    // Lines that stay in the caches need room there.
+    // Whether lines that stay in the caches do not conflict there.
     const bool has_room = streams_ || rows_.strides[kTo] * width_ % kPage != 0;
     turns_lines_ = kStreamsTiles && has_room && neighbours && (width_ == 2 || width_ == 4);
-    // Enough items for all threads.
+    // Shrinks the items until there are enough for all threads.
     uint64_t edge = 2 * kBlockEdge;
     do {
       edge /= 2;
@@ -430,14 +432,14 @@ void NestCopy::ChooseSquares(uint32_t across) {
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
 }
 
-// Whether neighbours on one side are not neighbours on the other, or nowhere: each may be in a line, and a
-// page, of its own.
+// Whether elements are contiguous on one side at most, so that each may be in a cache line, and a page, of
+// its own.
 bool NestCopy::GoesByElements() const {
   if (way_ == Way::kRuns) return columns_.strides[kFrom] > 1 || columns_.strides[kTo] != 1;
   return way_ == Way::kSquares && (rows_.strides[kFrom] != 1 || columns_.strides[kTo] != 1);
 }
 
-// By the slowest cases.
+// Based on the slowest cases.
 uint64_t NestCopy::work_bytes() const {
   constexpr uint64_t kByte = 4, kElement = 512, kItem = 512;
   const uint64_t items = Iterations(outer_) * row_items_ * column_items_;
@@ -483,7 +485,7 @@ void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns, 
         for (uint64_t r = 0; r < rows; r += shape.rows) {
           const auto row = static_cast<int64_t>(r), column = static_cast<int64_t>(c);
           const T* const tile = from + row * from_row + column * from_column;
-          // Asked for only where a whole tile is.
+          // Only whole tiles are prefetched.
           const bool has_next = r + 2 * shape.rows <= rows_ahead && c + shape.columns <= columns;
           CopyTile(tile, rows_, columns_, to + row * to_row + column * to_column, shape,
                    std::min(rows - r, shape.rows), std::min(columns - c, shape.columns), streams,
@@ -500,7 +502,7 @@ void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) cons
   Cursor at(outer_, begin / per_iteration);
   if (per_iteration == 1) {
     const bool lines = streams_ && whole_lines_ && reinterpret_cast<uintptr_t>(to) % kLine == 0;
-    // Streaming short runs that begin within lines would write most lines in two ways.
+    // Streaming short runs that begin within lines would write most lines partially.
     const bool within_lines = streams_ && !lines && columns_.size * sizeof(T) < kStreamRun;
     const bool short_runs = way_ == Way::kRuns && columns_.strides == LoopNest<2>::Offsets{1, 1} &&
                             (!streams_ || lines || within_lines) && IsShortRun(columns_.size * sizeof(T));

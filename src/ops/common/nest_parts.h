@@ -1,4 +1,4 @@
-// A loop nest cut into parts that may run at the same time.
+// Cuts a loop nest into parts that may run at the same time.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Some of a nest's iterations, ready to be run: the innermost loop apart from the others.
+// A part of a nest's iterations, ready to run, with the innermost loop separate.
 template <size_t kOperands>
 struct NestPart {
   LoopNest<kOperands> outer;
@@ -18,8 +18,8 @@ struct NestPart {
   typename LoopNest<kOperands>::Offsets start{};
 };
 
-// The loop to cut into `parts`: the outermost that comes out nearly even, so that a
-// part's memory is together as far as possible; otherwise the longest.
+// The loop to cut into `parts`: the outermost one that divides nearly evenly, so that a part's memory is as
+// contiguous as possible; otherwise the longest.
 template <size_t kOperands>
 uint32_t LoopToCut(const LoopNest<kOperands>& nest, uint32_t parts) {
   uint32_t longest = 0;
@@ -30,10 +30,10 @@ uint32_t LoopToCut(const LoopNest<kOperands>& nest, uint32_t parts) {
   return longest;
 }
 
-// `nest` cut at `loop` into `parts`, or fewer where there are fewer iterations.
+// `nest` cut at `loop` into `parts`, or into fewer if there are fewer iterations.
 template <size_t kOperands>
 std::vector<NestPart<kOperands>> CutNest(const LoopNest<kOperands>& nest, uint32_t loop, uint32_t parts) {
-  const auto whole = nest.loops[loop];  // of one iteration when the rank is 0
+  const auto whole = nest.loops[loop];  // a loop of one iteration if the rank is 0
   parts = static_cast<uint32_t>(std::min<uint64_t>(parts, whole.size));
   std::vector<NestPart<kOperands>> result(parts);
   for (uint32_t p = 0; p < parts; ++p) {
@@ -47,9 +47,9 @@ std::vector<NestPart<kOperands>> CutNest(const LoopNest<kOperands>& nest, uint32
   return result;
 }
 
-// Into how many parts to cut work on `bytes` of memory for `threads`. More parts than
-// threads even out threads of unequal speed, if each has as many of them as the others; parts that are too
-// small cost more to hand out than they save.
+// The number of parts for work on `bytes` of memory with `threads`. Several parts per thread even out unequal
+// speeds, if all threads get the same number; parts that are too small cost more to distribute than they
+// save.
 inline uint32_t PartsForBytes(uint64_t bytes, uint32_t threads) {
   constexpr uint64_t kPartBytes = uint64_t{256} << 10;
   if (threads <= 1) return 1;

@@ -1,4 +1,4 @@
-// Sharing a run between threads.
+// Shares a run between threads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Calls body(i) once for every i below `count`, on the executor's threads when there is one.
+// Calls body(i) once for every i below `count`, on the executor's threads if there is one.
 template <typename Body>
 void ParallelFor(Executor* executor, uint32_t count, Body&& body) {
   if (executor == nullptr || count <= 1) {
@@ -23,20 +23,20 @@ void ParallelFor(Executor* executor, uint32_t count, Body&& body) {
       const_cast<std::remove_const_t<Function>*>(&body));
 }
 
-// The begin of part `part` of `parts` nearly equal, contiguous parts of [0, total);
-// part `parts` begins at the end.
+// The begin of part `part` of `parts` nearly equal, contiguous parts of [0, total); part `parts` begins at
+// the end.
 inline uint64_t PartBegin(uint64_t total, uint32_t part, uint32_t parts) {
   return total / parts * part + total % parts * part / parts;
 }
 
-// Parts of a run, for workers that take one after the other:
+// Parts of a run, which workers take one after the other:
 //   SharedParts shared(parts, workers);
 //   ParallelFor(executor, workers, [&](uint32_t worker) {
 //     for (uint64_t part; shared.Take(worker, &part);) ...
 //   });
-// Each worker begins with a share of its own, neighbours, which are the same every time and may still be in
-// its cache; whose share is done takes of what others have left. So a thread that comes late, or is slowed
-// down by other programs, holds up the rest by a part, not by its share.
+// Each worker begins with a share of its own: contiguous parts, the same ones in every run, which may still
+// be in its cache. A worker that has finished its share takes parts of the others'. So a thread that starts
+// late, or is slowed down by other programs, delays the rest by one part and not by its share.
 class SharedParts {
  public:
   SharedParts(uint64_t parts, uint32_t workers) : count_(std::clamp(workers, 1u, kMostShares)) {
@@ -45,7 +45,7 @@ class SharedParts {
     }
   }
 
-  // False when none is left.
+  // False if none is left.
   bool Take(uint32_t worker, uint64_t* part) {
     for (Share* share = &shares_[worker % count_]; share != nullptr; share = Longest()) {
       if (share->Left() == 0) continue;
@@ -59,13 +59,13 @@ class SharedParts {
   static constexpr uint32_t kMostShares = 64;
 
   struct alignas(64) Share {
-    uint64_t next;  // part; that of several threads at the same time, and perhaps behind the end
+    uint64_t next;  // next part; several threads may increment it at once, possibly beyond the end
     uint64_t end;
 
     uint64_t Left() { return end - std::min(end, std::atomic_ref(next).load(std::memory_order_relaxed)); }
   };
 
-  // The one with the most parts left; null: none has any.
+  // The share with the most parts left; null if all are empty.
   Share* Longest() {
     Share* longest = nullptr;
     uint64_t most = 0;

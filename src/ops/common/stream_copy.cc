@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 void Stream(uint8_t* HWY_RESTRICT to, const uint8_t* HWY_RESTRICT from, uint64_t bytes) {
   const hn::ScalableTag<uint8_t> d;
   const uint64_t lanes = hn::Lanes(d);
-  // Vectors are stored where they are aligned.
+  // Stores are aligned vectors.
   const uint64_t head = std::min<uint64_t>(bytes, (lanes - reinterpret_cast<uintptr_t>(to) % lanes) % lanes);
   std::memcpy(to, from, head);
   uint64_t i = head;

@@ -12,8 +12,8 @@ LoopNest<2> NestOf(const TensorDesc& from, const TensorDesc& to) {
   return SortedByStride(nest, NestCopy::kTo);
 }
 
-// What is turned goes past the caches earlier: a processor reads what it overwrites in pieces, and does not
-// see it coming.
+// Transposes stream from a smaller size on: lines are overwritten in pieces, so the processor reads them
+// first.
 bool Streams(const LoopNest<2>& nest, uint64_t bytes) {
   const bool turns = nest.rank > 0 && nest.loops[nest.rank - 1].strides[NestCopy::kFrom] != 1;
   return bytes >= (turns ? kStreamBytes / 2 : kStreamBytes);

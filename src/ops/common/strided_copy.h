@@ -1,5 +1,5 @@
-// Copies the elements of one tensor to another of the same sizes and type, bit
-// for bit, whatever the strides; bytes between the target's elements stay as they are.
+// Copies the elements of a tensor to another of the same sizes and type, bit for bit, with any strides; bytes
+// between the target's elements do not change.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,11 @@ namespace anydml {
 
 class StridedCopy {
  public:
-  // Up to `threads` share the copy of a large tensor. `stays` when much of the target is
-  // wanted in the caches afterwards.
+  // Up to `threads` share the copy of a large tensor. `stays`: much of the target is used from the caches
+  // afterwards.
   StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads = 1, bool stays = false);
 
-  // `from` and `to` are either apart or, when in_place() holds, may be the same:
-  // then there is nothing to do.
+  // `from` and `to` do not overlap, or, if in_place() is true, may be the same: then there is nothing to do.
   void Run(const std::byte* from, std::byte* to, Executor* executor = nullptr) const;
 
   bool in_place() const { return same_layout_; }

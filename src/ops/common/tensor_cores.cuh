@@ -1,4 +1,4 @@
-// Tiles of FLOAT16 in shared memory and the tensor cores that multiply them: a warp has 16 rows.
+// Tiles of FLOAT16 in shared memory and the tensor-core instructions that multiply them: a warp has 16 rows.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -7,12 +7,13 @@
 
 namespace anydml {
 
-// A 16 x 16 tile of the left factor, as the instruction wants it: registers of rows lane / 4 and that + 8.
+// A 16 x 16 tile of the left factor in the instruction's layout: registers of rows lane / 4 and lane / 4 + 8.
 struct LeftTile {
   uint32_t registers[4];
 };
 
-// A 16 x 8 tile of sums: columns lane % 4 * 2 and the next one, of rows lane / 4 (0 and 1) and that + 8.
+// A 16 x 8 tile of sums: columns lane % 4 * 2 and the next one, of rows lane / 4 (elements 0 and 1) and lane
+// / 4 + 8.
 struct SumTile {
   float x[4];
 };
@@ -27,7 +28,8 @@ __device__ __forceinline__ void Multiply(const LeftTile& left, uint32_t right0, 
         "r"(right0), "r"(right1));
 }
 
-// Four matrices of 8 x 8, a row of each from a lane's address: lanes 0 to 7 have those of the first.
+// Loads four matrices of 8 x 8; each lane's address is that of a row: lanes 0 to 7 give those of the first
+// matrix.
 __device__ __forceinline__ void LoadMatrices(uint32_t address, uint32_t (&to)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -41,28 +43,28 @@ __device__ __forceinline__ void LoadTransposed(uint32_t address, uint32_t (&to)[
                : "memory");
 }
 
-// Starts to copy the first `bytes` of 16 to shared memory; zeros come after them.
+// Starts to copy the first `bytes` of a 16-byte unit to shared memory; the rest becomes zero.
 __device__ __forceinline__ void StartCopyOf(uint32_t bytes, uint32_t to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(bytes)
                : "memory");
 }
-// Starts to copy 16 bytes to shared memory, or writes zeros there where `exists` is false.
+// Starts to copy 16 bytes to shared memory, or zero-fills them if `exists` is false.
 __device__ __forceinline__ void StartCopy(uint32_t to, const void* from, bool exists) {
   StartCopyOf(exists ? 16 : 0, to, from);
 }
 // Waits for all copies of this thread.
 __device__ __forceinline__ void EndCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-// Copies since the last mark belong together.
+// Makes the copies since the last mark a group.
 __device__ __forceinline__ void MarkCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all but the last kLater marks' copies of this thread.
+// Waits for all of this thread's copies except the last kLater groups.
 template <uint32_t kLater>
 __device__ __forceinline__ void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 }
 
-// Rows of kColumns halves in shared memory, units of 16 bytes of eight rows at the same place in different
-// banks.
+// Rows of kColumns halves in shared memory, swizzled: the 16-byte units in the same column of eight rows are
+// in different banks.
 template <uint32_t kColumns>
 struct SharedRows {
   static constexpr uint32_t kUnits = kColumns / 8;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kLineBytes = 64;
 
-// Where a block is on both sides.
+// The place of a block on both sides.
 template <typename T>
 struct Sides {
   const T* from;
@@ -40,9 +40,8 @@ struct Sides {
   T* To(uint64_t row, uint64_t column) const { return to + static_cast<int64_t>(row) * to_stride + column; }
 };
 
-// Asks for the first two lines of a column: machines foresee how it goes on, but not where the next one
-// begins. Into the second-level cache, since columns a power of two apart would drive each other out of the
-// first.
+// Prefetches the first two lines of a column: hardware prefetch follows a column, but does not know where the
+// next one begins. Into L2, since columns a power of two apart would evict each other from L1.
 template <typename T>
 void AskForFirst(const T* column, uint64_t rows) {
   constexpr uint64_t kLine = kLineBytes / sizeof(T);
@@ -50,22 +49,22 @@ void AskForFirst(const T* column, uint64_t rows) {
   if (rows > kLine) __builtin_prefetch(column + kLine, 0, 2);
 }
 
-// How many columns ahead they are asked for, some at a time: so many that memory has enough lines on their
-// way.
+// The prefetch distance in columns, several of which are prefetched together: enough lines in flight to
+// saturate memory.
 constexpr uint64_t kAhead = 16 * kLineBytes;
 constexpr uint64_t AheadOf(uint64_t bytes, uint64_t column_bytes, uint64_t at_a_time) {
   return std::max<uint64_t>(1, bytes / std::max(column_bytes, kLineBytes) / at_a_time) * at_a_time;
 }
 
-// Asks for a whole column, for machines that do not foresee short ones.
+// Prefetches a whole column, for processors whose prefetchers do not follow short ones.
 template <typename T>
 void AskForAll(const T* column, uint64_t rows) {
   for (uint64_t r = 0; r < rows; r += kLineBytes / sizeof(T)) __builtin_prefetch(column + r, 0, 2);
 }
 
-// Which columns are asked for: none, those of this block, or those behind it, too, as far ahead as memory
-// takes. Sums of 4096 x 4096 numbers of FLOAT32 with a transposed matrix, in tiles of 64 rows and 128
-// columns, take 13 ms on a Neoverse V1 with those of the block only, and 10.5 with those behind it.
+// Which columns are prefetched: none, those of this block, or also those after it, as far ahead as memory
+// latency needs. FLOAT32 products of 4096 x 4096 with a transposed matrix, in tiles of 64 rows and 128
+// columns, take 13 ms on a Neoverse V1 with the first kind and 10.5 with the second.
 enum class Asks : uint8_t { kNone, kThese, kNext };
 constexpr uint64_t kNextAhead = 4096;
 
@@ -103,7 +102,7 @@ void TransposeColumns(const Sides<T>& sides, uint64_t first_row, uint64_t rows, 
 }
 
 #if ANYDML_TURNS_LINES
-// Some lines of the target, one below the other, each from several squares.
+// Several lines of the target, one below the other, each from several squares.
 template <class Squares, bool kAsks, typename T = typename Squares::Element>
 HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c, int64_t ahead) {
   constexpr uint64_t kSide = Squares::kSide, kLineElements = kLineBytes / sizeof(T);
@@ -125,11 +124,12 @@ HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c, int
   }
 }
 
-// Long columns are not asked for: they are followed for so long that the machine sees them coming, and that
-// is not held up by requests. Where columns are short, it sees little, and the next ones are asked for.
+// Long columns are not prefetched: hardware does it for most of their length, and prefetch instructions do
+// not hinder it. Of short columns it covers little, so the next ones are prefetched.
 constexpr uint64_t kShortColumn = 1024;
 
-// `kLines` of the target's beside each other, along the columns as far as rows go. How many columns are done.
+// Writes `kLines` adjacent lines of the target at a time, along the columns as far as rows go. Returns the
+// number of columns done.
 template <class Squares, uint64_t kLines, TransposeTo kTo, bool kAsks, typename T = typename Squares::Element>
 uint64_t TransposeLines(const Sides<T>& sides, uint64_t rows, uint64_t first_column, uint64_t columns) {
   constexpr uint64_t kSide = Squares::kSide;
@@ -152,11 +152,11 @@ uint64_t TransposeLines(const Sides<T>& sides, uint64_t rows, uint64_t first_col
   return c;
 }
 
-// Fewer are followed as they are: the next tile goes on with them.
+// With fewer columns there is no prefetch: the next tile continues with them.
 constexpr uint64_t kManyColumns = 256;
 
-// To a tile, from columns a power of two apart: these are copied to where they have room beside each other in
-// the nearest cache, each for as long as it goes on, which machines foresee. How many columns are done.
+// To a tile, from columns a power of two apart: they are first copied to where they do not conflict in L1,
+// each for its whole length, which hardware prefetches. Returns the number of columns done.
 template <class Near, typename T = typename Near::Element>
 uint64_t TransposeCopies(const Sides<T>& sides, uint64_t rows, uint64_t columns) {
   constexpr uint64_t kSide = Near::kSide, kMostRows = 8 * kSide, kPitch = kMostRows + kLineBytes / sizeof(T);
@@ -181,7 +181,7 @@ uint64_t TransposeCopies(const Sides<T>& sides, uint64_t rows, uint64_t columns)
   return c;
 }
 
-// Two lines that memory keeps side by side take less than twice the time of one, and four less still.
+// Two adjacent lines of memory take less than twice the time of one, and four even less per line.
 template <class Squares, bool kAsks, typename T = typename Squares::Element>
 uint64_t TransposeToTensor(const Sides<T>& sides, uint64_t rows, uint64_t columns, bool streams) {
   if (!streams) return TransposeLines<Squares, 1, TransposeTo::kTensor, kAsks>(sides, rows, 0, columns);
@@ -195,7 +195,7 @@ uint64_t TransposeToTensor(const Sides<T>& sides, uint64_t rows, uint64_t column
 
 template <class Near, class Squares, class NarrowSquares, typename T = typename Squares::Element>
 void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo where) {
-  // Whether lines of as many columns as a square has have room in the nearest cache.
+  // Whether the lines of as many columns as a square has fit into L1 without conflicts.
   const bool near = sides.from_stride * int64_t{sizeof(T)} % 2048 != 0;
   const bool asks = rows * sizeof(T) <= kShortColumn, streams = where == TransposeTo::kStream;
   uint64_t done = 0;
@@ -220,7 +220,7 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, Transpose
 #else
 template <class Near, class Squares, class NarrowSquares, typename T = typename NarrowSquares::Element>
 void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo where) {
-  // Two lines of a column are its first, which are asked for anyway.
+  // Columns of two lines are prefetched anyway, as the first two lines.
   const bool next = where == TransposeTo::kTiles && rows * sizeof(T) > 2 * kLineBytes;
   TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns, next ? Asks::kNext : Asks::kThese);
 }

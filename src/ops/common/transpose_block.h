@@ -1,12 +1,12 @@
-// Moving a block of a tensor in which the columns' elements are neighbours.
+// Transposes a block of a tensor: the source is contiguous along its columns.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// Where a block goes: to a tile in a cache; to one after the other, each from the columns behind the last
-// one's; to a tensor; or past the caches (see StreamCopy), to rows that begin at lines of 64 bytes.
+// The target of a block: a tile in a cache; consecutive tiles, of consecutive columns; a tensor; or a tensor
+// by streaming (see StreamCopy), whose rows begin at cache lines.
 enum class TransposeTo : uint8_t { kTile, kTiles, kTensor, kStream };
 
 // to[r * to_stride + c] = from[c * from_stride + r], for elements of 32 and of 16 bits. Strides may be

@@ -1,10 +1,10 @@
-// Squares that are turned in registers. Text inside transpose_block.cc's namespace, of every SIMD target and
-// of none.
+// Squares that are transposed in registers. Included in transpose_block.cc's namespace, for every SIMD target
+// and for none.
 
 #if ANYDML_HAVE_HIGHWAY && HWY_TARGET != HWY_SCALAR
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A square of as many rows and columns as 16 bytes have elements.
+// A square with as many rows and columns as 16 bytes have elements.
 struct Words {
   using Element = uint32_t;
   static constexpr uint64_t kSide = 4;
@@ -30,7 +30,7 @@ struct HalfWords {
   using D = hn::FixedTag<uint16_t, 8>;
   using DW = hn::FixedTag<uint32_t, 4>;
 
-  // Pairs of the same row from two columns: four rows from `row` 0, or from 4.
+  // Pairs of the same row from two columns: four rows from row 0, or from row 4.
   static HWY_INLINE hn::Vec<DW> Pairs(const uint16_t* from, int64_t from_stride, bool upper) {
     const D d;
     const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
@@ -79,8 +79,8 @@ using HalfWords = PlainSquares<uint16_t>;
 #undef ANYDML_TURNS_LINES
 #if ANYDML_HAVE_HIGHWAY && HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX2)
 #define ANYDML_TURNS_LINES 1
-// Squares of whole vectors. Of 64 bytes, they are read and written line by line: nothing is lost where lines
-// of several columns have no room beside each other in a cache, as those a power of two apart.
+// Squares of whole vectors. With 64 bytes they are read and written in whole lines, so nothing is lost if the
+// lines of several columns conflict in the cache, as those a power of two apart do.
 constexpr size_t kVectorBytes = HWY_TARGET <= HWY_AVX3 ? 64 : 32, kBlocks = kVectorBytes / 16;
 using DWords = hn::FixedTag<uint32_t, kVectorBytes / 4>;
 using VWords = hn::Vec<DWords>;
@@ -90,7 +90,7 @@ constexpr size_t kWords = kVectorBytes / 4;
 HWY_INLINE void TurnWords(VWords (&v)[kWords]) {
   const DWords d;
   const hn::Repartition<uint64_t, DWords> dl;
-  for (size_t q = 0; q < kWords; q += 4) {  // squares of 4 by 4 in each block of 16 bytes
+  for (size_t q = 0; q < kWords; q += 4) {  // first squares of 4 by 4 in each block of 16 bytes
     const auto ab0 = hn::BitCast(dl, hn::InterleaveLower(d, v[q], v[q + 1]));
     const auto ab2 = hn::BitCast(dl, hn::InterleaveUpper(d, v[q], v[q + 1]));
     const auto ce0 = hn::BitCast(dl, hn::InterleaveLower(d, v[q + 2], v[q + 3]));
@@ -129,7 +129,7 @@ HWY_INLINE void Put(VWords v, void* to) {
   }
 }
 
-// Asks for the line `ahead` elements on.
+// Prefetches the line `ahead` elements on.
 template <bool kAsks, typename T>
 HWY_INLINE void AskAhead(const T* from, int64_t ahead) {
   if constexpr (kAsks) __builtin_prefetch(from + ahead);
@@ -158,7 +158,7 @@ struct WideHalfWords {
   static HWY_INLINE void Square(const uint16_t* from, int64_t from_stride, uint16_t* to, int64_t to_stride,
                                 int64_t ahead) {
     const hn::Repartition<uint16_t, DWords> d;
-    // Pairs of the same row from two columns: of each block's rows the first four, and the others.
+    // Pairs of the same row from two columns: the first four rows of each block, and the others.
     VWords first[kWords], second[kWords];
     for (size_t i = 0; i < kWords; ++i, from += 2 * from_stride) {
       const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
@@ -180,8 +180,8 @@ struct WideHalfWords {
 };
 
 #if HWY_TARGET <= HWY_AVX3
-// The same, with 16 bytes of four columns in a vector as they are loaded, after which nothing crosses blocks:
-// two thirds of the shuffles, but every line is read four times, for which the nearest cache must have room.
+// The same, but a vector is loaded with 16 bytes of each of four columns, so that no shuffle crosses blocks:
+// two thirds of the shuffles, but every line is read four times and must stay in L1.
 struct NearHalfWords {
   using Element = uint16_t;
   static constexpr uint64_t kSide = 2 * kWords;

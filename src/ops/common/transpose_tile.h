@@ -38,8 +38,9 @@ struct Lanes {
   }
 };
 
-// Lanes::kCount rows of as many elements. Zipping rows of the halves log2(kCount) times transposes.
-// Everything is written out for the compiler, which keeps in memory what it does not unroll.
+// Lanes::kCount rows of as many elements. Interleaving the rows of the two halves log2(kCount) times
+// transposes the matrix. The steps are written out, because the compiler keeps vectors in memory unless loops
+// are unrolled.
 template <typename T>
 class Square {
  public:

@@ -1,20 +1,20 @@
-// Windows that slide over a dimension: pooling, FOLD, UNFOLD. constexpr functions are compiled for devices,
-// too.
+// Windows that slide over a dimension: pooling, FOLD, UNFOLD. The functions are constexpr so that they
+// compile for devices, too.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// Tap k of window o is at place o * stride - start + k * dilation of the dimension. Places outside are
+// Tap k of window o is at position o * stride - start + k * dilation of the dimension. Positions outside are
 // padding.
 struct WindowAxis {
   uint32_t input = 1;    // the dimension's size
-  uint32_t windows = 1;  // how many there are
-  uint32_t size = 1;     // taps of a window
+  uint32_t windows = 1;  // number of windows
+  uint32_t size = 1;     // taps per window
   uint32_t stride = 1;
   uint32_t dilation = 1;
-  uint32_t start = 0;  // padding
+  uint32_t start = 0;  // leading padding
   uint32_t end = 0;
 };
 
@@ -25,17 +25,17 @@ struct WindowRange {
   constexpr uint32_t count() const { return end - begin; }
 };
 
-// From the first tap to the last one.
+// The distance from the first tap to the last, plus one.
 constexpr uint64_t ExtentOf(const WindowAxis& axis) { return uint64_t{axis.size - 1} * axis.dilation + 1; }
 constexpr uint64_t PaddedSize(const WindowAxis& axis) { return uint64_t{axis.input} + axis.start + axis.end; }
 
-// Of a tap that is valid, or of the first one.
+// The position of a valid tap, or of the first valid one.
 constexpr int64_t PlaceOf(const WindowAxis& axis, uint32_t window, uint32_t tap) {
   return static_cast<int64_t>(uint64_t{window} * axis.stride + uint64_t{tap} * axis.dilation) -
          int64_t{axis.start};
 }
 
-// The taps that are in the dimension.
+// The taps that are inside the dimension.
 constexpr WindowRange ValidTaps(const WindowAxis& axis, uint32_t window) {
   const int64_t first = PlaceOf(axis, window, 0), step = axis.dilation;
   const auto taps_before = [&](int64_t place) {
@@ -46,7 +46,7 @@ constexpr WindowRange ValidTaps(const WindowAxis& axis, uint32_t window) {
   return {taps_before(0), taps_before(axis.input)};
 }
 
-// How many taps are in the dimension or its padding.
+// The number of taps inside the dimension or its padding.
 constexpr uint32_t TapsWithPadding(const WindowAxis& axis, uint32_t window) {
   const uint64_t first = uint64_t{window} * axis.stride, size = PaddedSize(axis);
   if (first >= size) return 0;
@@ -55,7 +55,7 @@ constexpr uint32_t TapsWithPadding(const WindowAxis& axis, uint32_t window) {
   return taps < axis.size ? static_cast<uint32_t>(taps) : axis.size;
 }
 
-// The windows that reach over a place; those that have a tap there are the ones for which HasTapAt.
+// The windows that span a position; HasTapAt tells which of them have a tap there.
 constexpr WindowRange WindowsOver(const WindowAxis& axis, uint32_t place) {
   const uint64_t at = uint64_t{place} + axis.start, reach = ExtentOf(axis) - 1;
   const uint64_t begin = at <= reach ? 0 : (at - reach + axis.stride - 1) / axis.stride;
@@ -69,7 +69,7 @@ constexpr bool HasTapAt(const WindowAxis& axis, uint32_t window, uint32_t place)
          (uint64_t{place} + axis.start - uint64_t{window} * axis.stride) % axis.dilation == 0;
 }
 
-// The windows whose tap `tap` is in the dimension.
+// The windows whose tap `tap` is inside the dimension.
 constexpr WindowRange WindowsWithValidTap(const WindowAxis& axis, uint32_t tap) {
   const uint64_t offset = uint64_t{tap} * axis.dilation;
   const auto windows_before = [&](uint64_t place) {

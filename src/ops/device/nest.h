@@ -10,8 +10,8 @@
 
 namespace anydml {
 
-// Division of any 32-bit number by one divisor: a multiplication and a shift (Granlund and
-// Montgomery). The divisor is at least 1.
+// Division of any 32-bit number by a fixed divisor (at least 1): a multiplication and a shift (Granlund and
+// Montgomery).
 class FastDivisor {
  public:
   FastDivisor() = default;
