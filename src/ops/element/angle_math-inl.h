@@ -1,11 +1,12 @@
-// Functions of angles. Text inside a namespace: see math-inl.h and lane_math.h.
+// Functions of angles. Included inside a namespace: see math-inl.h and lane_math.h.
 
 // pi / 2 in three words.
 inline constexpr float kQuarterTurn = 0x1.921fb4p0f;
 inline constexpr float kQuarterTurnMiddle = 0x1.4442dp-24f;
 inline constexpr float kQuarterTurnLow = 0x1.846988p-48f;
 
-// The number of quarter turns nearest to a >= 0 comes in the low bits of the result, and as a float in count.
+// The number of quarter turns nearest to a >= 0, as an integer in the low bits of the result and as a float
+// in count.
 template <class D, class V>
 ANYDML_MATH V CountQuarterTurns(D d, V a, V& count) {
   const V magic = hn::Set(d, kToInteger);
@@ -14,14 +15,15 @@ ANYDML_MATH V CountQuarterTurns(D d, V a, V& count) {
   return shifted;
 }
 
-// `yes` where the last bit of n is set.
+// `yes` in lanes where the last bit of n is set.
 template <class D, class I, class V>
 ANYDML_MATH V IfOddThenElse(D d, I n, V yes, V no) {
   const hn::RebindToSigned<D> di;
   return hn::IfThenElse(hn::RebindMask(d, hn::Lt(hn::ShiftLeft<31>(n), hn::Zero(di))), yes, no);
 }
 
-// sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself. kSmall: no angle is large, or a NaN.
+// sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself. kSmall: no lane is a large angle or
+// a NaN.
 template <int kQuarters, bool kSmall = false, class D, class V>
 ANYDML_MATH V SinFrom(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -39,7 +41,7 @@ ANYDML_MATH V SinFrom(D d, V x) {
     }
   }
   if constexpr (kQuarters != 0) n = hn::Add(n, hn::Set(di, kQuarters));
-  // Both functions for |r| <= pi / 4: sine, relative error 2^-27.90, and cosine, 2^-32.99.
+  // Both functions for |r| <= pi / 4: sine with relative error 2^-27.90, and cosine with 2^-32.99.
   const V s = hn::Mul(r, r);
   V p = hn::MulAdd(s, hn::Set(d, -0x1.995300p-13f), hn::Set(d, 0x1.110776p-7f));
   p = hn::MulAdd(s, p, hn::Set(d, -0x1.555546p-3f));
@@ -59,7 +61,7 @@ ANYDML_MATH V Sin(D d, V x) {
   return SinFrom<0>(d, x);
 }
 
-// Whether none of four vectors has a large angle or a NaN, or it is not known.
+// True if none of four vectors has a large angle or a NaN; may be false without need.
 template <class D, class V>
 ANYDML_MATH bool AreSmallAngles(D d, V a, V b, V c, V e) {
   const V squares = hn::MulAdd(e, e, hn::MulAdd(c, c, hn::MulAdd(b, b, hn::Mul(a, a))));
@@ -71,7 +73,7 @@ ANYDML_MATH V Cos(D d, V x) {
   return SinFrom<1>(d, x);
 }
 
-// As tan(r) or -1 / tan(r) for |r| <= pi / 4, tan(r) in two words, as is r; relative error 2^-25.7.
+// tan(r) or -1 / tan(r) for |r| <= pi / 4; tan(r) is in two words, as r is; relative error 2^-25.7.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Tan(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -92,7 +94,7 @@ ANYDML_MATH V Tan(D d, V x) {
   p = hn::MulAdd(s, p, hn::Set(d, 0x1.b5860cp-5f));
   p = hn::MulAdd(s, p, hn::Set(d, 0x1.112de6p-3f));
   p = hn::MulAdd(s, p, hn::Set(d, 0x1.5554dep-2f));
-  // The slope at r is 1 + tan(r)^2, nearly 1 + s.
+  // The derivative at r is 1 + tan(r)^2, nearly 1 + s.
   const V more = hn::Add(hn::Mul(hn::Mul(r, s), p), hn::MulAdd(low, s, low));
   const V tangent = hn::Add(r, more);
   const V tangent_low = hn::Add(hn::Sub(r, tangent), more);

@@ -1,16 +1,16 @@
-// What the functions share. Text inside a namespace: see math-inl.h and lane_math.h.
+// Shared by the functions. Included inside a namespace: see math-inl.h and lane_math.h.
 
 // Adding this rounds to an integer, which stays in the low bits.
 inline constexpr float kToInteger = 0x1.8p23f;
 
-// Any NaN becomes the one with the bits 0x7FC00000.
+// Replaces any NaN by the canonical one, 0x7FC00000.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Canonical(D d, V x) {
   if constexpr (kScales<D>) return ReplaceNans(x, hn::Set(d, lane::kNan));
   return hn::IfThenElse(hn::IsNaN(x), hn::Set(d, lane::kNan), x);
 }
 
-// a * b - product, exactly, where product is their rounded product (and nothing underflows).
+// a * b - product, exactly; product is the rounded product of a and b (and nothing underflows).
 template <class D, class V>
 ANYDML_MATH V ProductError(D d, V a, V b, V product) {
   if constexpr (kFused) {
@@ -25,7 +25,7 @@ ANYDML_MATH V ProductError(D d, V a, V b, V product) {
   }
 }
 
-// add - mul * x with an exact product, for targets without fused instructions too.
+// add - mul * x with an exact product, also on targets without FMA.
 template <class D, class V>
 ANYDML_MATH V ExactNegMulAdd(D d, V mul, V x, V add) {
   if constexpr (kFused) {
@@ -36,7 +36,7 @@ ANYDML_MATH V ExactNegMulAdd(D d, V mul, V x, V add) {
   }
 }
 
-// The same for mul * x + add, where add is small.
+// The same for mul * x + add with a small add.
 template <class D, class V>
 ANYDML_MATH V ExactMulAdd(D d, V mul, V x, V add) {
   if constexpr (kFused) {
@@ -47,8 +47,8 @@ ANYDML_MATH V ExactMulAdd(D d, V mul, V x, V add) {
   }
 }
 
-// 2^n as a product, where shifted is n + kToInteger + 254 and n in [-252, 252]: halves of n make two powers
-// of two, which reach from subnormals to infinity where one would not.
+// 2^n as a product; shifted is n + kToInteger + 254 with n in [-252, 252]. The two powers of two with half
+// the exponent reach from subnormals to infinity, which one factor would not.
 template <class D, class V>
 ANYDML_MATH V TwoPowers(D d, V shifted, V& other) {
   const hn::RebindToSigned<D> di;
@@ -58,7 +58,7 @@ ANYDML_MATH V TwoPowers(D d, V shifted, V& other) {
   return hn::BitCast(d, hn::ShiftLeft<23>(half));
 }
 
-// a + b = the result + low, exactly.
+// a + b = result + low, exactly.
 template <class D, class V>
 ANYDML_MATH V SumInTwo(D, V a, V b, V& low) {
   const V sum = hn::Add(a, b);
@@ -67,7 +67,7 @@ ANYDML_MATH V SumInTwo(D, V a, V b, V& low) {
   return sum;
 }
 
-// The square root of square + square_low is the result + low; square is positive.
+// sqrt(square + square_low) = result + low; square is positive.
 template <class D, class V>
 ANYDML_MATH V SqrtInTwo(D d, V square, V square_low, V& low) {
   const V root = hn::Sqrt(square);

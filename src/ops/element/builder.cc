@@ -50,7 +50,7 @@ DataType BitsOf(DataType type) {
 ElementBuilder::ElementBuilder(const OperatorDesc& desc)
     : desc_(desc), inputs_(desc.inputs()), outputs_(desc.outputs()) {
   const TensorDesc& whole = *outputs_[0];
-  // A dimension of which some tensors have blocks becomes several loops, over the fewest blocks first.
+  // A dimension in which some tensors have blocks becomes several loops, the coarsest blocks first.
   for (uint32_t d = 0; d < whole.rank; ++d) {
     uint32_t blocks = 1;
     while (blocks != whole.sizes[d]) {
@@ -73,11 +73,11 @@ void ElementBuilder::Append(const TensorDesc* tensor, std::vector<ElementOperand
   ElementOperand& operand = operands->emplace_back();
   if (tensor == nullptr) return;
   operand.type = tensor->type;
-  if (ElementCount(*tensor) == 1) return;  // of any rank
+  if (ElementCount(*tensor) == 1) return;  // broadcast; its rank does not matter
   uint32_t loop = 0;
   for (uint32_t d = 0; d < tensor->rank; ++d) {
     const uint64_t elements = tensor->sizes[d];
-    uint64_t blocks = 1;  // those of the loops so far
+    uint64_t blocks = 1;  // blocks of the loops so far
     do {
       blocks *= problem_.sizes[loop];
       operand.strides[loop++] =
@@ -97,7 +97,7 @@ void ElementBuilder::ViewAsBits() {
   }
 }
 
-// Of 32 bits, as many as `type` has, with its sign: ((x & mask) ^ sign) - sign.
+// Wraps a number of 32 bits to the bits and sign of `type`: ((x & mask) ^ sign) - sign.
 void ElementBuilder::WrapTo(uint8_t at, DataType type) {
   const uint32_t bits = BitSize(type);
   if (bits >= 32) return;

@@ -18,7 +18,7 @@ Status CheckSameType(const OperatorDesc& desc, const char* name, DataType given,
                          Name(wanted), ", that of ", as);
 }
 
-// INT32 is divided by FLOAT32 scales, floating point by scales of its own type.
+// INT32 input takes FLOAT32 scales; floating point takes scales of its own type.
 Status CheckQuantizeLinear(const OperatorDesc& desc) {
   const DataType input = desc.tensor("InputTensor")->type;
   const DataType scale = desc.tensor("ScaleTensor")->type;
@@ -28,7 +28,7 @@ Status CheckQuantizeLinear(const OperatorDesc& desc) {
                          " but must be FLOAT32 where InputTensor.DataType is INT32");
 }
 
-// Parameters of blocks: each of their sizes divides the input's.
+// Parameters for blocks: their sizes divide the input's.
 Status CheckBlocks(const OperatorDesc& desc, const std::string& name, const TensorDesc& tensor) {
   const TensorDesc& input = *desc.tensor("InputTensor");
   for (uint32_t d = 0; d < input.rank; ++d) {
@@ -39,7 +39,7 @@ Status CheckBlocks(const OperatorDesc& desc, const std::string& name, const Tens
   return {};
 }
 
-// Loops over blocks of the one are divided into those of the other.
+// The loops over one tensor's blocks are divided into those of the other.
 Status CheckBlocksOfBoth(const OperatorDesc& desc, const TensorDesc& scale, const TensorDesc& zero_point) {
   const TensorDesc& input = *desc.tensor("InputTensor");
   uint32_t loops = 0;
@@ -101,7 +101,7 @@ Status CheckSoftplus(const OperatorDesc& desc, FeatureLevel level) {
                          " (any number from 6.4 on)");
 }
 
-// What a kernel relies on, whatever the schema's relations say: all tensors have the output's sizes.
+// All tensors have the output's sizes: kernels rely on it, whatever the schema's relations say.
 Status CheckEqualSizes(const OperatorDesc& desc, const char* except = nullptr) {
   const TensorDesc& output = *desc.outputs()[0];
   for (size_t i = 0; i < desc.fields.size(); ++i) {

@@ -1,4 +1,4 @@
-// The rules for element-wise operators that the schema's tables do not say.
+// Rules for element-wise operators beyond the schema's tables.
 #pragma once
 
 #include "base/status.h"

@@ -11,8 +11,8 @@ namespace {
 
 using Function = ElementFunction;
 
-// What a quantised tensor of unsigned elements without a zero point means by 0: QUANTIZE and DEQUANTIZE take
-// the middle, the older operators 0.
+// The zero point of a quantised tensor without one, for unsigned elements: QUANTIZE and DEQUANTIZE take the
+// middle of the range, the older operators 0.
 float DefaultZeroPoint(const ElementBuilder& b, DataType type) {
   const bool takes_middle = FindField(*b.desc().schema, "QuantizationType") >= 0;
   const bool is_unsigned = ClassOf(type) == Class::kU32;
@@ -37,7 +37,7 @@ void BuildMove(ElementBuilder& b) {
   b.Store(b.Load(0, type), type);
 }
 
-// A load and a store convert.
+// The load and the store convert.
 void BuildCast(ElementBuilder& b, Function) {
   const DataType from = b.input_type(0), to = b.output_type(0);
   if (from == to) return BuildMove(b);
@@ -62,7 +62,7 @@ void BuildQuantize(ElementBuilder& b, Function) {
   ApplyQuantize(b, value, scale, zero_point);
 }
 
-// The difference is exact, the product is rounded once.
+// The difference is exact, the product rounded once.
 void BuildDequantize(ElementBuilder& b, Function) {
   const DataType type = b.input_type(0);
   const Class exact = BitSize(type) == 32 ? Class::kI64 : Class::kI32;

@@ -1,5 +1,5 @@
-// The programs of operators that convert between types, quantise, or take a step of an optimiser. All have
-// the form of a row of operators.cc; they apply no function that the row would name.
+// The programs of operators that convert between types, quantise, or do an optimiser's step. They have the
+// signature of a row of operators.cc, but apply no function that the row would name.
 #pragma once
 
 #include "ops/element/builder.h"

@@ -19,7 +19,7 @@ namespace math = lane;
 
 #ifdef __CUDA_ARCH__
 #define ANYDML_STORES_ONE_NAN
-// GPUs have instructions for these: of a number and NaN they give NaN, and +0 is larger than -0.
+// GPU instructions: of a number and NaN they return NaN, and order -0 before +0.
 template <typename T>
 ANYDML_LANE T LargerNumber(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {

@@ -10,7 +10,7 @@
 namespace anydml::cudnn {
 namespace {
 
-constexpr int64_t kByteAlignment = 16;  // that of bindings
+constexpr int64_t kByteAlignment = 16;  // alignment of bindings
 constexpr int64_t kMostWorkspaceBytes = int64_t{1} << 28;
 
 }  // namespace
@@ -162,7 +162,7 @@ bool Graph::Finish(std::string* why_not) {
   graph_->Set(kGraphHandle, kTypeHandle, handles_->maker);
   graph_->SetAll(kGraphOperations, kTypeDescriptor, static_cast<int64_t>(operations_.size()),
                  operations_.data());
-  // The graph names what is wrong with its operations less exactly than they do.
+  // The operations' descriptors report errors more precisely than the graph.
   for (const auto& descriptor : descriptors_) {
     if (descriptor.get() == graph_) graph_->Finalize();
     if (descriptor->error().empty()) continue;
@@ -172,7 +172,7 @@ bool Graph::Finish(std::string* why_not) {
   return true;
 }
 
-// Engines with their settings, the one that should be fastest first.
+// Engine configurations, the presumably fastest first.
 std::vector<std::unique_ptr<Descriptor>> Graph::Configs(HeuristicsModeNumber mode, std::string* error) const {
   std::vector<std::unique_ptr<Descriptor>> configs;
   Descriptor heuristics(kEngineHeuristics, "heuristics");
@@ -260,7 +260,7 @@ std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
                                           bool (*is_allowed)(int note), std::string* why_not) {
   *why_not = TheLibrary().why_not;
   if (!why_not->empty()) return nullptr;
-  // They stay, as the library does. The mutex is that of the handles that make plans, too.
+  // Never destroyed, as the library is not. The mutex also protects the handles that build plans.
   static auto* const mutex = new std::mutex;
   static auto* const graphs = new std::map<std::string, std::weak_ptr<const Graph>>;
   const std::lock_guard lock(*mutex);

@@ -1,4 +1,4 @@
-// A graph of cuDNN's operations, the engine that was chosen for it, and how it is run.
+// A graph of cuDNN operations, the engine chosen for it, and its execution.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Graph {
     static Shape Packed(const std::vector<int64_t>& sizes);
     std::string Key() const;  // different for different shapes
   };
-  // Of a convolution, for each spatial dimension.
+  // A convolution's windows, by spatial dimension.
   struct Windows {
     std::vector<int64_t> steps, dilations, pre_paddings, post_paddings;
   };
@@ -28,32 +28,32 @@ class Graph {
 
   explicit Graph(Handles* handles) : handles_(handles) {}
 
-  // Tensors that Run has addresses for. One by value is read from the host's memory when it is run.
+  // Tensors for which Run gets addresses. A value is read from host memory at every run.
   Tensor AddTensor(DataTypeNumber type, const Shape& shape);
   Tensor AddValue(DataTypeNumber type, size_t rank);
-  // What is between operations.
+  // An intermediate tensor.
   Tensor AddBetween(DataTypeNumber type, const Shape& shape);
 
-  // Everything is computed as FLOAT32. `b` is null for functions of one operand.
+  // Computes in FLOAT32. `b` is null for functions of one operand.
   void AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y);
-  // y is x within limits; NaNs stay what they are.
+  // y is x clamped to limits; NaNs are kept.
   void AddLimits(float least, float most, Tensor x, Tensor y);
   void AddReduction(ReductionFunctionNumber function, Tensor x, Tensor y);
   void AddMatmul(Tensor a, Tensor b, Tensor c);
-  // y = the convolution of x with w. Its gradient: x from y and w. Groups are what x has more channels than
-  // w.
+  // y = the convolution of x with w; the gradient computes x from y and w. The group count is the ratio of
+  // their channels.
   void AddConvolution(const Windows& windows, Tensor x, Tensor w, Tensor y);
   void AddConvolutionGradient(const Windows& windows, Tensor x, Tensor w, Tensor y);
 
-  // Takes the first engine of those for which `is_allowed` is true of all its numerical notes. False with a
-  // reason where there is none.
+  // Takes the first engine whose numerical notes all satisfy `is_allowed`. False, with a reason, if there is
+  // none.
   bool Choose(bool (*is_allowed)(int note), std::string* why_not);
 
   uint64_t workspace_bytes() const { return workspace_bytes_; }
   std::string name() const;  // "cuDNN 9.10.2 engine 5"
 
-  // Enqueues it. `addresses`: of the tensors and values, in the order of their addition. Returns what went
-  // wrong, in words.
+  // Enqueues the graph. `addresses`: of the tensors and values, in the order in which they were added.
+  // Returns an error message, or an empty string.
   std::string Run(void* stream, std::span<const void* const> addresses, void* workspace) const;
 
  private:
@@ -69,7 +69,7 @@ class Graph {
   bool TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error);
 
   Handles* handles_;
-  // All that the plan refers to, in the order of creation.
+  // Everything that the plan refers to, in the order of creation.
   std::vector<std::unique_ptr<Descriptor>> descriptors_;
   std::vector<void*> operations_;
   std::vector<int64_t> ids_;  // of tensors and values
@@ -80,9 +80,9 @@ class Graph {
   int64_t engine_ = 0;
 };
 
-// The graph that `describe` describes, with an engine of which all notes are allowed. Some engines are
-// compiled first, which takes long: a key has one graph as long as anybody has it. Null, with a reason. The
-// device is the thread's current one.
+// The graph that `describe` describes, with an engine whose notes are all allowed. Compiling engines may take
+// long, so all users of a key share one graph while any of them lives. Null, with a reason, on failure. The
+// device must be current.
 std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
                                           const std::function<void(Graph*)>& describe,
                                           bool (*is_allowed)(int note), std::string* why_not);

@@ -38,7 +38,7 @@ Library::Library() {
 }
 
 const Library& TheLibrary() {
-  static const Library* const library = new Library;  // stays: devices may outlive the process's statics
+  static const Library* const library = new Library;  // never destroyed: devices may outlive static objects
   return *library;
 }
 
@@ -57,7 +57,7 @@ Handles* HandlesFor(int device, std::string* why_not) {
     if (*handle != nullptr) continue;
     const int status = TheLibrary().cudnnCreate(handle);
     if (status == kSuccess) continue;
-    *handle = nullptr;  // the next one tries again
+    *handle = nullptr;  // the next call tries again
     *why_not = StrCat("cuDNN could not be started: ", Sentence("cudnnCreate", "", status));
     return nullptr;
   }

@@ -1,6 +1,6 @@
-// NVIDIA's library of convolutions and attention, cuDNN 9, where it is installed: it is looked for when the
-// first of them is compiled, and never needed. Its headers are not needed either: what is used of its graphs
-// ("backend" functions) is declared here.
+// NVIDIA's library of convolutions and attention, cuDNN 9, if it is installed: it is loaded when the first
+// convolution or attention is compiled, and it is optional. Its headers are not needed either; the parts of
+// its graph ("backend") API that are used here are declared below.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr char kLibraryName[] = "libcudnn.so.9";
 inline constexpr size_t kLeastVersion = 90000;  // 9.0.0
 inline constexpr int kSuccess = 0;
 
-// Numbers of the library's enumerations, as it names them.
+// Values of the library's enumerations, named after them.
 enum Kind : int {  // CUDNN_BACKEND_..._DESCRIPTOR
   kPointwise = 0,
   kConvolution = 1,
@@ -140,7 +140,7 @@ enum NumericalNote : int {  // CUDNN_NUMERICAL_NOTE_...
 
 // Its functions, with the library's names.
 struct Library {
-  std::string why_not;  // it cannot be used; empty where it can
+  std::string why_not;  // why it cannot be used; empty if it can
   std::string version;  // "9.10.2"
 
   size_t (*cudnnGetVersion)();
@@ -164,21 +164,20 @@ const Library& TheLibrary();
 // "cudnnBackendFinalize (an execution plan): CUDNN_STATUS_NOT_SUPPORTED".
 std::string Sentence(const char* function, const char* of, int status);
 
-// The library's handles of a device: one with which plans are made, which takes long, and one with which they
-// are executed meanwhile. None may be used by two threads at once.
+// A device's handles: one for building plans, which takes long, and one for executing other plans meanwhile.
+// A handle may be used by one thread at a time.
 struct Handles {
-  void* maker = nullptr;     // whoever makes plans takes turns: see FindOrCreate
+  void* maker = nullptr;     // users take turns: see FindOrCreate
   void* executor = nullptr;  // its stream is set for every execution
   std::mutex executor_mutex;
 };
-// The device is the thread's current one. Null, with a reason, where there are none, this time.
+// The device must be current. Null, with a reason, if creating the handles failed; a later call tries again.
 Handles* HandlesFor(int device, std::string* why_not);
 
-// What the library calls a descriptor. The first call that fails is kept, in words; those after it do
-// nothing.
+// A descriptor of the library. The first failing call is recorded as a message; later calls then do nothing.
 class Descriptor {
  public:
-  // `name`: for sentences ("a tensor").
+  // `name`: for messages ("a tensor").
   Descriptor(Kind kind, const char* name);
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept;
@@ -195,11 +194,11 @@ class Descriptor {
   void Set(Attribute attribute, const Descriptor& other) { Set(attribute, kTypeDescriptor, other.get()); }
   void SetAll(Attribute attribute, Type type, int64_t count, const void* values);
   void Finalize();
-  // Returns how many there are, of which `room` are written; 0 after an error.
+  // Returns the number of values; up to `room` are written. 0 after an error.
   int64_t Get(Attribute attribute, Type type, int64_t room, void* values);
 
   void* get() const { return descriptor_; }
-  const std::string& error() const { return error_; }  // empty: everything went well
+  const std::string& error() const { return error_; }  // empty: no error
 
  private:
   void Note(const char* function, int status);

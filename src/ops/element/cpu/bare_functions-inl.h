@@ -1,8 +1,7 @@
-// Bodies of functions for a processor that gives the usual NaN by itself (DefaultNans): every NaN among their
-// results comes of an operation, and none is looked for. Text inside a namespace of group-inl.h, where `hn`
-// and `fn` are names.
+// Bodies of functions for processors in the mode that makes every NaN result the canonical one (DefaultNans):
+// they need not test for NaNs. Included inside a namespace of group-inl.h, where `hn` and `fn` are defined.
 
-// The body that does what `Function` does then; void: none.
+// The body that does what `Function` does in that mode; void: none.
 template <class Function>
 struct Bare {
   using Body = void;
@@ -21,7 +20,7 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/transcendental_functions-inl.h"
 #undef ANYDML_KEEPS_NANS
 
-// By Arm's own instructions, which give NaN where one of both is, and know that -0 is less than +0.
+// Arm's instructions return NaN if either operand is NaN, and order -0 before +0.
 struct Larger {
   template <class D, class V>
   static ANYDML_BODY V Call(D, V a, V b, const Instruction&) {
@@ -47,7 +46,7 @@ struct Positive {
     return V{vmaxq_f32(a.raw, hn::Zero(d).raw)};
   }
 };
-// A NaN gets the sign of the argument, and the maximum of it and itself is the usual one.
+// A NaN gets the argument's sign here, and the maximum with itself makes it canonical.
 struct ErfOfAny {
   template <class D, class V>
   static ANYDML_BODY V Call(D d, V a, const Instruction&) {
@@ -82,7 +81,7 @@ ANYDML_BARE(Sigmoid, Sigmoid)
 ANYDML_BARE(Erf, ErfOfAny)
 ANYDML_BARE(ErfOfHalf, ErfOfHalf)
 ANYDML_BARE(GeluOfHalf, GeluOfHalf)
-// Conversions from or to FLOAT16, which are operations (see UsesBare in loops.cc).
+// Conversions from or to FLOAT16 are operations, which canonicalise NaNs (see UsesBare in loops.cc).
 ANYDML_BARE(Canonical, Canonical)
 #undef ANYDML_BARE
 

@@ -19,7 +19,7 @@ namespace {
 template <typename T>
 constexpr bool kIsHalf = std::is_same_v<T, Half>;
 
-// A number of class C from an element.
+// An element as a number of class C.
 template <typename C, typename T>
 C FromElement(T x) {
   if constexpr (kIsHalf<T>) {
@@ -65,7 +65,7 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
   }
 }
 
-// Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
+// Whether the block is contiguous along columns rather than rows: walking it that way reads each line once.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
 
 uint64_t RegisterStride(const Block& block) {
@@ -105,8 +105,9 @@ template <uint64_t kTurnedBytes, typename T, typename C>
   return true;
 }
 
-// For a block whose columns' elements are neighbours: from memory as it is read best, then row by row.
-// Whether there is room for a row. Blocks of brief runs, whose stack may be an application's, are few bytes.
+// For a block whose columns are contiguous: transposes in the order that suits memory, then converts row by
+// row. False if the buffer is too small for a row. Small blocks use a small buffer, since a short run may be
+// on an application's stack.
 template <typename T, typename C>
 bool TurnAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == sizeof(C) && std::is_integral_v<T> == std::is_integral_v<C>) {
@@ -163,7 +164,7 @@ void Store(const void* from, const Block& block, void* tensor) {
   }
 }
 
-// 4-bit elements: the even ones in the low halves of bytes.
+// 4-bit elements: the even ones are in the low halves of bytes.
 template <bool kSigned, typename C>
 void Load4Bits(const void* tensor, const Block& block, void* to) {
   const auto* const bytes = static_cast<const uint8_t*>(tensor);
@@ -207,11 +208,11 @@ auto ForClass(Class c, F&& f) {
   }
 }
 
-// Floating point elements in registers of integers: by bits only, as unsigned elements.
+// Floating-point elements in integer registers: as bits, like unsigned elements.
 template <typename T, typename C>
 constexpr bool kNeeded = std::is_floating_point_v<C> || std::is_integral_v<T>;
 
-// In place, too: a wider result must not overtake what is still to be read.
+// Also in place: a wider result must not overwrite elements that are still to be read.
 template <typename From, typename To>
 void ConvertElements(const From* in, To* out, DataType range, uint64_t count) {
   const auto convert = [&](uint64_t i) {

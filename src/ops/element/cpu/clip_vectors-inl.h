@@ -1,9 +1,9 @@
-// Limits of vectors of FLOAT32. Text inside a namespace of a Highway target, where `hn` is a name.
+// Clamps vectors of FLOAT32. Included inside a namespace of a Highway target, where `hn` is defined.
 
-// The larger one, and `low` where -0 meets +0; NaNs stay what they are.
+// The larger one, or `low` if -0 is compared with +0; NaNs are kept.
 template <class V>
 HWY_INLINE V AtLeast(V x, V low) {
-#if HWY_TARGET == HWY_NEON  // has instructions that keep NaNs, and know that -0 is less than +0
+#if HWY_TARGET == HWY_NEON  // has instructions that keep NaNs and order -0 before +0
   return V{vmaxq_f32(x.raw, low.raw)};
 #else
   return hn::IfThenElse(hn::Le(x, low), low, x);
@@ -23,7 +23,7 @@ HWY_INLINE V WithUsualNaNs(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, x), x, hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
 }
 
-// Not below `low` nor above `high`: -0 at a lower limit of 0 becomes that, a NaN the usual one.
+// Clamps to [low, high]: -0 becomes a lower limit of 0, NaNs become canonical.
 template <class D, class V>
 HWY_INLINE V ClipVector(D d, V x, V low, V high) {
   return WithUsualNaNs(d, AtMost(AtLeast(x, low), high));

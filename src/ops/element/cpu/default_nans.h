@@ -1,5 +1,5 @@
-// Arm's processors can be told to give the usual NaN, the one that Canonical makes of all others, as the
-// result of every operation on a NaN: loops need not look for NaNs then. Copies of bits keep theirs.
+// Arm's processors have a mode in which every operation on a NaN returns the canonical NaN, so that loops
+// need not test for NaNs. Copies of bits keep theirs.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 namespace anydml {
 
 #if defined(__aarch64__)
-// While one lives, the thread's operations do so. What is computed meanwhile is read from memory and written
-// to memory meanwhile, which keeps compilers from moving it.
+// Enables the mode for the thread during the object's lifetime. Operands of computations in this scope are
+// loaded and stored inside it, which keeps compilers from moving the computations out of it.
 class DefaultNans {
  public:
   explicit DefaultNans(bool wanted) : wanted_(wanted) {

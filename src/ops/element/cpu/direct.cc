@@ -14,18 +14,18 @@
 namespace anydml {
 namespace {
 
-// What a thread does at a time of a long row: many lines of every tensor.
+// A thread's unit of work in a long row: many cache lines of every tensor.
 constexpr uint64_t kPieceElements = 16384;
-// Shorter rows are better joined in a tile, as long as there are several.
+// Shorter rows, if there are several, are better joined in a tile.
 constexpr uint64_t kShortestRow = 64;
 
-// The single function of a program, and where its sources come from.
+// A program's only function, and the sources of its operands.
 struct OneFunction {
   struct Source {
     bool is_constant = false;
     uint32_t constant = 0;  // bits
     uint32_t input = 0;
-    Class type = Class::kF32;  // in which the input is loaded
+    Class type = Class::kF32;  // as which the input is loaded
   };
   Instruction instruction;
   std::array<Source, 3> sources;
@@ -38,7 +38,9 @@ std::optional<OneFunction> FindOneFunction(const ElementProgram& program) {
   one.instruction = instructions[instructions.size() - 2];
   if (one.instruction.function <= ElementFunction::kConvert) return {};
   if (instructions.back().sources[0] != one.instruction.target) return {};
-  if (IsFloat(instructions.back().type) != IsFloat(one.instruction.to)) return {};  // bits as another number
+  if (IsFloat(instructions.back().type) != IsFloat(one.instruction.to))
+    return {};  // reinterprets bits as
+                // another number
   std::array<OneFunction::Source, kMaxRegisters> registers;
   for (size_t i = 0; i + 2 < instructions.size(); ++i) {
     const Instruction& load = instructions[i];
@@ -60,8 +62,8 @@ class ElementDirect final : public Kernel, public WorkEstimate {
  public:
   struct Operand {
     Storage storage = Storage::kRegister;
-    uint32_t bytes = 4;   // of an element
-    uint32_t number = 0;  // among inputs, then outputs
+    uint32_t bytes = 4;   // per element
+    uint32_t number = 0;  // index among inputs, then outputs
   };
 
   ElementDirect(const ElementProblem& problem, const OneFunction& one, const ElementLoop& loop,
@@ -85,7 +87,7 @@ class ElementDirect final : public Kernel, public WorkEstimate {
   uint64_t work_bytes() const override { return work_; }
 
   Status Run(const KernelArguments& arguments) const override {
-    // Without divisions, which take as long as a few elements.
+    // Without divisions, which cost as much as several elements.
     const auto alone = [&] { RunUnits(0, units_, arguments); };
     if (parts_ == 1) {
       alone();
@@ -104,7 +106,7 @@ class ElementDirect final : public Kernel, public WorkEstimate {
     if (streams_) EndStream();
   }
 
-  // What is the same for all pieces.
+  // Sets what is the same for all pieces.
   void SetRun() {
     run_.instruction = &one_.instruction;
     for (int s = 0; s < loop_.sources; ++s) {
@@ -120,7 +122,7 @@ class ElementDirect final : public Kernel, public WorkEstimate {
     run_.target = {.storage = operands_[3].storage, .row_stride = RowStride(operands_[3])};
   }
 
-  // Runs a piece of a row, or rows that are one loop's, from `unit` on; how many.
+  // Runs a piece of a row, or several rows of one loop, from `unit` on; returns the number of units.
   uint64_t RunAt(uint64_t unit, uint64_t end, const KernelArguments& arguments) const {
     const uint64_t piece = pieces_ == 1 ? 0 : unit % pieces_;
     LoopArguments run = run_;
@@ -135,7 +137,7 @@ class ElementDirect final : public Kernel, public WorkEstimate {
       if (one_.sources[s].is_constant) continue;
       const std::byte* const input = arguments.inputs[operands_[s].number].data;
       run.sources[s].data = input + OffsetOf(operands_[s], unit, piece);
-      streams = streams && input != output;  // in place, lines are in the caches already
+      streams = streams && input != output;  // in place, the lines are in the caches already
     }
     std::byte* const to = arguments.outputs[0].data + OffsetOf(operands_[3], unit, piece);
     run.target.data = to;
@@ -161,15 +163,15 @@ class ElementDirect final : public Kernel, public WorkEstimate {
 
   OneFunction one_;
   ElementLoop loop_;
-  std::array<Operand, 4> operands_;  // the sources', then the target's
-  TileLoop row_;                     // of neighbours
+  std::array<Operand, 4> operands_;  // the sources, then the target
+  TileLoop row_;                     // the contiguous loop
   std::vector<TileLoop> loops_;      // over rows, outermost first
-  LoopArguments run_;                // of which memory and sizes are left open
-  uint64_t pieces_ = 1;              // of a row
+  LoopArguments run_;                // addresses and sizes are set per piece
+  uint64_t pieces_ = 1;              // per row
   uint64_t units_ = 1;
   uint32_t parts_ = 1;
   uint64_t work_ = 0;
-  bool streams_ = false;  // past the caches
+  bool streams_ = false;  // with non-temporal stores
 };
 
 }  // namespace
@@ -186,7 +188,7 @@ std::unique_ptr<const Kernel> CreateElementDirect(const ElementProblem& problem,
   auto loops = OrderedLoops<TileLoop>(problem);
   std::array<ElementDirect::Operand, 4> operands;
   const auto output = static_cast<uint32_t>(problem.inputs.size());
-  // Whether a loop can use an operand as it lies.
+  // Whether a loop can use an operand directly in memory.
   const auto set = [&](ElementDirect::Operand* operand, uint32_t number, DataType type,
                        std::optional<Storage> storage) {
     if (!storage) {

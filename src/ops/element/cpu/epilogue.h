@@ -1,4 +1,4 @@
-// A program of one FLOAT32 number, such as a fused activation, applied to numbers that are in the cache.
+// A program on one FLOAT32 number, such as a fused activation, applied to numbers in the cache.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,20 @@
 
 namespace anydml {
 
-// Whether comparisons of vectors keep numbers within these: +0 is larger than -0, which they do not know.
+// Whether vector comparisons clamp correctly to these limits: they cannot tell +0 from -0.
 bool CompareAsLimits(float low, float high);
 
 class Epilogue {
  public:
-  // Of a program that changes register 0 and has no loads and stores.
+  // For a program that changes register 0 and has no loads and stores.
   explicit Epilogue(const ElementProgram& program);
 
   bool empty() const { return steps_.empty(); }
   void Apply(float* numbers, uint64_t count) const;
-  // Adds `bias` (-0 changes nothing) before, and puts what comes of it to `to`, which may be where the
-  // numbers are, as FLOAT32 or FLOAT16. The numbers are scratch.
+  // Adds `bias` (-0 for none), applies the program and stores the results as FLOAT32 or FLOAT16 at `to`,
+  // which may be the place of the numbers. The numbers are overwritten.
   void Finish(float* numbers, uint64_t count, float bias, DataType type, void* to) const;
-  // All that it does, where that is CLIP, RELU or nothing: numbers are not below `low` nor above `high`, and
-  // NaNs become the usual one.
+  // The whole program, if it is CLIP, RELU or nothing: clamps to [low, high] and makes NaNs canonical.
   struct Limits {
     float low, high;
   };

@@ -1,7 +1,7 @@
 // The loops of a group of functions for every SIMD target, or for one lane without Highway. A file defines
-// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself), ANYDML_FIND_LOOP (what it exports),
+// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself), ANYDML_FIND_LOOP (its export),
 // ANYDML_GROUP_STORES_BYTES (whether loops can store bytes; others can store FLOAT16) and
-// ANYDML_GROUP_ASKS_AHEAD (whether those that store past the caches do), then includes this; no include
+// ANYDML_GROUP_ASKS_AHEAD (whether streaming loops prefetch), then includes this file, which has no include
 // guard.
 #include <algorithm>
 #include <type_traits>
@@ -38,7 +38,7 @@ namespace math = anydml::HWY_NAMESPACE;
 
 // The low bytes.
 #if HWY_ARCH_ARM
-// Of two vectors of words as one of halves of words.
+// Packs two vectors of words into one of half-words.
 template <class D, class V>
 HWY_INLINE auto LowHalves(D, V first, V second) {
   const hn::Repartition<uint16_t, D> dh;
@@ -73,9 +73,9 @@ HWY_INLINE void WriteBytes(D d, V v0, V v1, V v2, V v3, bool streams, uint8_t* t
 }
 #endif
 #endif
-// Whether bytes of four vectors at a time are faster: with vectors of 512 bits, they are a whole line, which
-// is written to memory as one. A comparison of 128 MiB takes 2.9 ms on two threads of a Xeon so, and 4.6 in
-// halves of lines.
+// Whether storing the bytes of four vectors at a time is faster: with 512-bit vectors they are a whole cache
+// line, which goes to memory as one. A comparison of 128 MiB takes 2.9 ms on two threads of a Xeon this way,
+// and 4.6 in half lines.
 inline constexpr bool kHasByteFours = ANYDML_GROUP_STORES_BYTES && HWY_TARGET != HWY_SCALAR &&
                                       HWY_TARGET != HWY_EMU128 && (HWY_ARCH_ARM || HWY_ARCH_X86);
 

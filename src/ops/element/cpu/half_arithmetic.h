@@ -1,5 +1,6 @@
-// Vectors of FLOAT16 that are computed with. Included by files that are compiled for Armv8.2 with FLOAT16
-// arithmetic, or for AVX-512 with it (ANYDML_HALF_VECTORS): they have nothing that other files could share.
+// Vectors with FLOAT16 arithmetic. Included only by files that are compiled for Armv8.2 with FLOAT16
+// arithmetic, or for AVX-512 with it (ANYDML_HALF_VECTORS); these must not contain anything that the linker
+// could share with other files.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ constexpr uint64_t kLanes = 32;
 using Halves = __m512h;
 using Truths = __mmask32;
 
-// Bit 23: not all compilers that know the instructions know its name.
+// Bit 23 by number: not all compilers that know the instructions have a name for it.
 bool HasHalfVectors() {
   unsigned a, b, c, d;
   return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
@@ -61,7 +62,7 @@ ANYDML_HALF_BODY void Store(Truths truths, bool streams, std::byte* to) {
   }
 }
 
-// As a whole line, which is written to memory as one.
+// A whole cache line, which goes to memory as one.
 ANYDML_HALF_BODY void Store(Truths first, Truths second, bool streams, std::byte* to) {
   const __m512i bytes = _mm512_maskz_set1_epi8(_mm512_kunpackd(second, first), 1);
   if (streams) {
@@ -74,10 +75,10 @@ ANYDML_HALF_BODY void Store(Truths first, Truths second, bool streams, std::byte
 ANYDML_HALF_BODY Halves NanWhere(Truths nan, Halves x) {
   return _mm512_castsi512_ph(_mm512_mask_mov_epi16(_mm512_castph_si512(x), nan, _mm512_set1_epi16(0x7E00)));
 }
-// Which NaN comes of NaNs depends on their order: one and the same.
+// Which NaN an operation on NaNs returns depends on operand order: make it canonical.
 ANYDML_HALF_BODY Halves OneNan(Halves x) { return NanWhere(_mm512_fpclass_ph_mask(x, 0x81), x); }
 
-// Of numbers. Where both are zeros, the instructions give the second.
+// For numbers, not NaNs. If both are zeros, the instruction returns the second.
 ANYDML_HALF_BODY Halves Larger(Halves a, Halves b) {
   return _mm512_castsi512_ph(
       _mm512_and_si512(_mm512_castph_si512(_mm512_max_ph(a, b)), _mm512_castph_si512(_mm512_max_ph(b, a))));
@@ -97,11 +98,11 @@ ANYDML_HALF_BODY Halves Minimum(Halves a, Halves b) {
   return NanWhere(_mm512_cmp_ph_mask(a, b, _CMP_UNORD_Q), Smaller(a, b));
 }
 
-// The larger one, and `low` where -0 meets +0; NaNs stay what they are.
+// The larger one, or `low` if -0 is compared with +0; NaNs are kept.
 ANYDML_HALF_BODY Halves AtLeast(Halves x, Halves low) {
   return _mm512_mask_blend_ph(_mm512_cmp_ph_mask(x, low, _CMP_LE_OQ), x, low);
 }
-// `high` is not 0: the instruction gives the second where one is NaN or both are zeros.
+// `high` is not 0: the instruction returns the second operand if one is NaN or both are zeros.
 ANYDML_HALF_BODY Halves AtMost(Halves x, Halves high) { return _mm512_min_ph(high, x); }
 
 template <HalfFunction kFunction>
@@ -149,7 +150,7 @@ ANYDML_HALF_BODY void Store(Truths first, Truths second, bool, std::byte* to) {
   vst1q_u8(reinterpret_cast<uint8_t*>(to), vandq_u8(bytes, vdupq_n_u8(1)));
 }
 
-// Which NaN comes of NaNs depends on their order: one and the same.
+// Which NaN an operation on NaNs returns depends on operand order: make it canonical.
 ANYDML_HALF_BODY Halves OneNan(Halves x) {
   return vbslq_f16(vceqq_f16(x, x), x, vreinterpretq_f16_u16(vdupq_n_u16(0x7E00)));
 }
@@ -160,7 +161,7 @@ ANYDML_HALF_BODY Halves Product(Halves a, Halves b) { return vmulq_f16(a, b); }
 ANYDML_HALF_BODY Halves Maximum(Halves a, Halves b) { return OneNan(vmaxq_f16(a, b)); }
 ANYDML_HALF_BODY Halves Minimum(Halves a, Halves b) { return OneNan(vminq_f16(a, b)); }
 
-// NaNs stay what they are, and -0 is less than +0.
+// Keeps NaNs and orders -0 before +0.
 ANYDML_HALF_BODY Halves AtLeast(Halves x, Halves low) { return vmaxq_f16(x, low); }
 ANYDML_HALF_BODY Halves AtMost(Halves x, Halves high) { return vminq_f16(x, high); }
 

@@ -1,5 +1,5 @@
-// This file is compiled for Armv8.2 with FLOAT16 arithmetic, or for AVX-512 with it: it has nothing that
-// other files could share.
+// This file is compiled for Armv8.2 with FLOAT16 arithmetic, or for AVX-512 with it: it must not contain
+// anything that the linker could share with other files.
 #include "ops/element/cpu/half_loops.h"
 
 #include "ops/element/cpu/half_arithmetic.h"
@@ -8,7 +8,8 @@
 namespace anydml {
 namespace {
 
-// `low` and `high`, rounded: rounding keeps the order, so that clamping before it is clamping after it.
+// `low` and `high` are rounded first: rounding is monotonic, so clamping before it and after it give the
+// same.
 template <HalfFunction kFunction>
 ANYDML_HALF_BODY Halves Call(Halves a, Halves b, Halves low, Halves high) {
   switch (kFunction) {
@@ -36,8 +37,8 @@ void Run(const LoopPiece& piece) {
   const uint64_t a_step = kLanes * piece.steps[0], b_step = kOne ? a_step : kLanes * piece.steps[1];
   const uint64_t a_row = piece.row_steps[0], b_row = piece.row_steps[1], to_row = piece.target_row_step;
   const Halves low = All(piece.low), high = All(piece.high);
-  // What all elements have in common was written just now, by shorter vectors than these: read as one of
-  // these it would have to reach a cache first, behind the row before, which is on its way to memory.
+  // A broadcast source was just written with shorter vectors: a wide load of it would not be forwarded and
+  // would wait until the stores reach the cache, behind the streaming stores of the previous row.
   const bool a_same = a_step == 0, b_same = b_step == 0;
   const Halves a_first = LoadFirst(a), b_first = LoadFirst(b);
   const uint64_t count = piece.count;
@@ -55,7 +56,7 @@ void Run(const LoopPiece& piece) {
         result_at += 2 * kLanes;
       }
     }
-    // How the sources lie is asked once for several vectors.
+    // One test of the sources' layout serves several vectors.
     if constexpr (kFunction < HalfFunction::kEqual && kLanes == 8) {
       for (; left >= 4 * kLanes; left -= 4 * kLanes, x_at += 4 * a_step, y_at += 4 * b_step) {
         Halves x0 = a_first, x1 = x0, x2 = x0, x3 = x0, y0 = b_first, y1 = y0, y2 = y0, y3 = y0;

@@ -1,6 +1,7 @@
-// Functions of FLOAT16 by instructions that compute with it, where the processor has them: a sum or product
-// that is rounded to FLOAT32 and then to FLOAT16 is the one that is rounded at once (24 >= 2 * 11 + 2 bits).
-// Included by a file that is compiled for more than the others: nothing of the standard library's but types.
+// Functions of FLOAT16 with instructions that compute in FLOAT16, if the processor has them. A sum or product
+// that is rounded to FLOAT32 and then to FLOAT16 equals the one that is rounded once (24 >= 2 * 11 + 2 bits).
+// Included by a file that is compiled for a newer processor than the others: nothing of the standard library
+// but types.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ enum class HalfFunction : uint8_t {
   kMinimum,
   kClip,
   kRelu,
-  // Their results are bytes.
+  // These return bytes.
   kEqual,
   kGreater,
   kLess,
@@ -27,7 +28,7 @@ enum class HalfFunction : uint8_t {
 
 using HalfLoop = void (*)(const LoopPiece& piece);
 
-// Null where the processor has no such instructions, or takes more elements at a time.
+// Null if the processor lacks such instructions or uses a larger granule.
 HalfLoop FindHalfLoop(HalfFunction function, uint32_t granule);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// This file is compiled for Armv8.2 with FLOAT16 arithmetic, or for AVX-512 with it: it has nothing that
-// other files could share.
+// This file is compiled for Armv8.2 with FLOAT16 arithmetic, or for AVX-512 with it: it must not contain
+// anything that the linker could share with other files.
 #include "ops/element/cpu/half_arithmetic.h"
 #include "ops/element/cpu/stages.h"
 
@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// As in stages.cc, but that offsets count bytes of elements of 2.
+// As in stages.cc, but offsets are for elements of 2 bytes.
 #define ANYDML_BLOCK v0, v1, v2, v3, v4, v5, v6, v7
 #define ANYDML_BLOCK_ARGUMENTS \
   Halves v0, Halves v1, Halves v2, Halves v3, Halves v4, Halves v5, Halves v6, Halves v7
@@ -102,7 +102,8 @@ StageCode CodeOf(RunStage run) { return reinterpret_cast<StageCode>(run); }
 
 }  // namespace
 
-// Before it is known that the processor has these instructions, nothing is done that might be done by them.
+// Until the processor is known to have these instructions, this function must not do anything for which the
+// compiler could use them.
 const StageSet* FindHalfStages() {
   static const bool has_them = HasHalfVectors();
   if (!has_them) return nullptr;

@@ -1,7 +1,8 @@
-// FLOAT16 in memory as vectors of FLOAT32. Text inside a namespace of a Highway target, where `hn` is a name.
+// FLOAT16 in memory as vectors of FLOAT32. Included inside a namespace of a Highway target, where `hn` is
+// defined.
 //
-// What Highway does where there is no instruction knows neither infinities nor NaNs, and rounds toward zero:
-// there it is done here, as in base/half.h.
+// Without a conversion instruction, Highway's emulation ignores infinities and NaNs and rounds toward zero;
+// this file then converts as base/half.h does.
 #undef ANYDML_CONVERTS_HALVES
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR || \
     (HWY_ARCH_X86 && (HWY_TARGET >= HWY_SSE4 || defined(HWY_DISABLE_F16C)))
@@ -39,7 +40,7 @@ HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) {
   return LoadHalves(d, from);
 }
 
-// The bits, to nearest even. NaNs keep what of their payload fits.
+// The bits, rounded to nearest even. NaNs keep the part of their payload that fits.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> ToHalves([[maybe_unused]] D d, V numbers) {
   const hn::Rebind<uint16_t, D> dh;

@@ -1,8 +1,8 @@
-// Loops over elements for the functions that have a body in Highway's vocabulary. Text inside a namespace
-// where `hn`, `fn` (the bodies) and Bare are names, and LoadHalves, WriteHalves, WriteBytes and their like.
+// Loops over elements for the functions with a body in Highway's vocabulary. Included inside a namespace that
+// defines `hn`, `fn` (the bodies), Bare, LoadHalves, WriteHalves, WriteBytes and the like.
 //
-// Vectors are taken in pairs: how they are read and written is asked once for both, and a pair of halves is
-// a whole vector, which can be stored past the caches.
+// Vectors are processed in pairs: one test of the storage serves both, and a pair of results as halves is a
+// whole vector, which can be streamed.
 
 template <class D, class V>
 ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& second) {
@@ -20,8 +20,9 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
   second = hn::LoadU(d, elements + hn::Lanes(d));
 }
 
-// Asks for what a pair takes of a source `ahead` bytes on: where results are few, or take long, reading is
-// what takes the time, and machines look no further than a page. `kCache`: 3 is the first, 2 the second.
+// Prefetches the next elements of a source, `ahead` bytes on: in loops with little output, or much work per
+// element, reading is the bottleneck, and hardware prefetchers stop at the end of a page. `kCache`: 3 is L1,
+// 2 is L2.
 template <int kCache = 3>
 ANYDML_BODY void AskAhead(const std::byte* from, uint64_t ahead) {
 #if defined(__x86_64__)
@@ -32,9 +33,9 @@ ANYDML_BODY void AskAhead(const std::byte* from, uint64_t ahead) {
 #endif
 }
 
-// How far: a page on, in whole rows where those are shorter and perhaps apart, as in a tile. A row that is
-// the same for all rows is near; behind its end there may be no memory, and asking for that takes long: a sum
-// of 4096 rows of FLOAT16 with one of 8 KiB took 10 ms on a Xeon instead of 6.5.
+// The prefetch distance: a page, in whole rows if these are shorter and possibly not contiguous, as in a
+// tile. A repeated row is not prefetched: it is in the cache, and prefetching unmapped memory after its end
+// is slow. A sum of 4096 rows of FLOAT16 with one row of 8 KiB took 10 ms on a Xeon with it, and 6.5 without.
 ANYDML_BODY uint64_t AheadOf(const LoopPiece& piece, int source) {
   constexpr uint64_t kPage = 4096;
   const uint64_t row_bytes = piece.count * piece.steps[source];
@@ -63,11 +64,11 @@ ANYDML_BODY void WritePair(D d, V first, V second, Storage storage, bool streams
 
 inline constexpr uint32_t kStorageBytes[] = {4, 2, 1};
 
-// Whether four vectors at a time are faster: while one waits for a result, there are others to go on with.
+// Whether four vectors at a time are faster: while one waits for a result, the others proceed.
 template <class Function, class D>
 inline constexpr bool kHasFours = kInFours<Function> || (!std::is_void_v<typename Usual<Function>::Body> &&
                                                          fn::math::kFused && hn::MaxLanes(D()) >= 4);
-// Whether that is so of FLOAT16, too.
+// Whether that also holds for FLOAT16.
 #if defined(__aarch64__)
 inline constexpr bool kHasFoursOfHalves = true;
 #else
@@ -86,7 +87,7 @@ ANYDML_BODY V CallUsual(D d, V a, [[maybe_unused]] V b, [[maybe_unused]] const I
   }
 }
 
-// Where a loop is, and how it goes on: `a` and `b` are sources, steps are those of a pair.
+// The state of a loop: `a` and `b` are sources, steps are those of a pair.
 struct LoopPlace {
   const std::byte *a, *b;
   uint64_t a_step, b_step;
@@ -98,8 +99,8 @@ struct LoopPlace {
   bool streams;
 };
 
-// Elements of a row as far as these are four vectors, of usual numbers where those have a body of their own;
-// how many.
+// Processes the elements of a row four vectors at a time, with the body for usual numbers if there is one;
+// returns their number.
 template <class Function, int kSources, class D>
 ANYDML_BODY uint64_t RunFours(D d, const Instruction& instruction, uint64_t count, LoopPlace& place) {
   using V = hn::Vec<D>;
@@ -128,8 +129,7 @@ ANYDML_BODY uint64_t RunFours(D d, const Instruction& instruction, uint64_t coun
     }
     const V y0 = CallUsual<Function, kSources>(d, a0, b0, instruction);
     const V y1 = CallUsual<Function, kSources>(d, a1, b1, instruction);
-    // Functions of two sources have no registers for more, nor have x86's 16: a branch keeps these apart from
-    // the others.
+    // Functions of two sources need all registers, as x86 has only 16: a branch separates the storages.
     constexpr bool kApart = kSources == 2 || !kHasFoursOfHalves;
     if constexpr (kApart) WritePair(d, y0, y1, p.storage, p.streams, p.to);
     const V y2 = CallUsual<Function, kSources>(d, a2, b2, instruction);
@@ -159,7 +159,7 @@ ANYDML_BODY void CallTwice(D d, const std::byte* a, [[maybe_unused]] const std::
   }
 }
 
-// Elements of a row to bytes, as far as these are four vectors; how many.
+// Stores elements of a row as bytes, four vectors at a time; returns their number.
 template <class Function, int kSources, class D>
 ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, uint64_t a_ahead, const std::byte* b,
                                uint64_t b_step, uint64_t b_ahead, const Instruction& instruction,
@@ -188,7 +188,7 @@ void Loop(const LoopPiece& piece) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const uint64_t pair = 2 * hn::Lanes(d);
-  // Copies: what is stored might be the arguments, for all that a compiler knows.
+  // Copies, because stores might alias the arguments as far as the compiler knows.
   const Instruction instruction = *piece.instruction;
   const uint64_t a_step = pair * piece.steps[0], b_step = pair * piece.steps[1],
                  c_step = pair * piece.steps[2];
@@ -209,9 +209,9 @@ void Loop(const LoopPiece& piece) {
       }
     }
     while (left != 0) {
-      uint64_t pairs = left;  // elements of those before the next four vectors
+      uint64_t pairs = left;  // elements before the next four vectors
       if constexpr (kHasFours<Function, decltype(d)>) {
-        // FLOAT32 to FLOAT32, or anything.
+        // FLOAT32 to FLOAT32 only, or any storage.
         constexpr bool kAny = kHasFoursOfHalves;
         if (kAny || (!a_halves && a_step != 0 && storage == Storage::kRegister)) {
           constexpr uint32_t kBytes = sizeof(float);
@@ -290,7 +290,7 @@ constexpr auto BareLoopFor() -> void (*)(const LoopPiece&) {
   }
 }
 
-// A row of a table of function.h as the loops of its classes.
+// Instantiates a row of a function.h table as the loops of its classes.
 #define ANYDML_LOOPS(name, sources, parameters, vector, scalar, ulps) \
   {LoopFor<fn::name, sources, vector, Class::kF32, float>(),          \
    LoopFor<fn::name, sources, vector, Class::kI32, int32_t>(),        \

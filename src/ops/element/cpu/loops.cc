@@ -155,7 +155,7 @@ uint32_t BytesOf(Storage storage) {
   return storage == Storage::kByte ? 1 : storage == Storage::kHalf ? 2 : 4;
 }
 
-// What a granule of a source that is uniform is filled with.
+// The word with which a granule of a uniform source is filled.
 uint32_t UniformWord(const LoopSource& source, const std::byte* data, bool as_halves) {
   uint32_t word = 0;
   std::memcpy(&word, data, BytesOf(source.storage));
@@ -165,7 +165,7 @@ uint32_t UniformWord(const LoopSource& source, const std::byte* data, bool as_ha
              : word;
 }
 
-// Whether the loop of halves does it.
+// Whether the FLOAT16 loop applies.
 bool AreHalves(const ElementLoop& loop, const LoopArguments& arguments) {
   const Storage target =
       arguments.instruction->function >= ElementFunction::kEqual ? Storage::kByte : Storage::kHalf;
@@ -174,16 +174,16 @@ bool AreHalves(const ElementLoop& loop, const LoopArguments& arguments) {
                      [](const LoopSource& source) { return source.storage == Storage::kHalf; });
 }
 
-// Whether the loop without a look at NaNs does it: of so many elements that asking the processor for it pays.
+// Whether the loop without NaN tests applies: enough elements that switching the processor's mode pays.
 bool IsBare(const ElementLoop& loop, const LoopArguments& arguments) {
   constexpr uint64_t kLeast = 512;
   if (loop.run_bare == nullptr || arguments.rows * arguments.count < kLeast) return false;
   if (arguments.instruction->function != ElementFunction::kCanonical) return true;
-  // Moving is no operation, but converting is.
+  // A move is no operation, but a conversion is.
   return arguments.sources[0].storage == Storage::kHalf || arguments.target.storage == Storage::kHalf;
 }
 
-// Pieces of a fixed size, the last of which may have something of the one before once more.
+// Copies in pieces of a fixed size, the last of which may overlap the one before.
 template <uint64_t kPiece>
 inline void CopyPieces(std::byte* to, const std::byte* from, uint64_t bytes) {
   for (uint64_t at = 0; at + kPiece < bytes; at += kPiece) std::memcpy(to + at, from + at, kPiece);
@@ -197,7 +197,7 @@ inline void CopyFew(std::byte* to, const std::byte* from, uint64_t bytes) {
   CopyPieces<1>(to, from, bytes);
 }
 
-// The last elements, which are fewer than a granule, go through memory of a whole one.
+// The last elements, fewer than a granule, go through a buffer of a whole granule.
 void RunRest(const ElementLoop& loop, PieceLoop run, LoopPiece piece, uint64_t left) {
   Words rest[4];
   for (int s = 0; s < loop.sources; ++s) {
@@ -215,7 +215,7 @@ void RunRest(const ElementLoop& loop, PieceLoop run, LoopPiece piece, uint64_t l
   CopyFew(target, piece.target, left * BytesOf(piece.target_storage));
 }
 
-// All rows at once, where none has a number for all of its elements.
+// Runs all rows at once, unless a source has one number per row.
 bool RunRows(const ElementLoop& loop, PieceLoop run, const LoopArguments& arguments, LoopPiece* piece) {
   if (std::any_of(arguments.sources, arguments.sources + loop.sources,
                   [](const LoopSource& source) { return source.uniform; })) {
@@ -245,8 +245,8 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   piece.streams = arguments.target.streams;
   Words uniform[3];
   const bool as_halves = AreHalves(loop, arguments), bare = !as_halves && IsBare(loop, arguments);
-  // The piece goes to the loop as it is: a copy of it would be read before it is written to a cache, which
-  // follows what rows before have written to memory.
+  // Pass the piece by reference: a copy would be read before its stores reach a cache, behind the streaming
+  // stores of earlier rows.
   const PieceLoop run = as_halves ? loop.of_halves : bare ? loop.run_bare : loop.run;
   const DefaultNans nans(bare);
   if (as_halves) {
@@ -265,7 +265,7 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
       piece.steps[s] = BytesOf(source.storage);
       piece.halves[s] = source.storage == Storage::kHalf;
       if (!source.uniform) continue;
-      // Once where it is the same for all rows: the first of them may be written to where it is.
+      // Filled once if it is the same for all rows: the first row may be overwritten by the output.
       if (row == 0 || source.row_stride != 0) {
         std::fill_n(uniform[s].words.data(), loop.granule, UniformWord(source, piece.sources[s], as_halves));
       }

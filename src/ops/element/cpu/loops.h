@@ -1,5 +1,5 @@
-// Running one instruction over many elements, straight from and to memory in which elements may be narrower
-// than registers.
+// Runs one instruction over many elements, directly from and to memory, whose elements may be narrower than
+// registers.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,30 @@ using PieceLoop = void (*)(const LoopPiece& piece);
 
 struct ElementLoop {
   PieceLoop run = nullptr;
-  PieceLoop run_bare = nullptr;  // of FLOAT32, while DefaultNans live; may be none
+  PieceLoop run_bare = nullptr;  // for FLOAT32 with DefaultNans in scope; may be null
   uint32_t granule = 1;          // a power of two
   int sources = 0;               // of the function
-  bool converts = false;         // takes other storage than kRegister, and sources with a step of 0
+  bool converts = false;         // takes storage other than kRegister, and sources with a step of 0
   HalfLoop of_halves =
-      nullptr;  // instead of `run` where all is FLOAT16 but results of logic, which are bytes
+      nullptr;  // instead of `run` if everything is FLOAT16, except results of logic, which are bytes
 };
 
-// Of a function that has a body for the class.
+// For functions that have a body for the class.
 ElementLoop FindElementLoop(ElementFunction function, Class type);
 
-// The function of FLOAT16 that gives the same, if there is one.
+// The FLOAT16 function with the same results, if there is one.
 std::optional<HalfFunction> HalfFunctionOf(ElementFunction function);
 
-// As what loops that convert take elements of a type for a register of a class, and give a function's result;
-// nothing where they cannot.
+// The storage as which converting loops read elements of a type into a register of a class, or write a
+// function's result; empty if they cannot.
 std::optional<Storage> SourceStorage(DataType type, Class to);
 std::optional<Storage> TargetStorage(const Instruction& function, DataType type);
 
-// What a loop is run for: rows of `count` neighbours.
+// The arguments of a loop: rows of `count` contiguous elements.
 struct LoopSource {
   const void* data = nullptr;
   Storage storage = Storage::kRegister;
-  bool uniform = false;     // the first element stands for a whole row
+  bool uniform = false;     // the first element applies to a whole row
   uint64_t row_stride = 0;  // in bytes
 };
 struct LoopTarget {
@@ -58,7 +58,7 @@ struct LoopArguments {
 
 void RunLoop(const ElementLoop& loop, const LoopArguments& arguments);
 
-// The groups of FindElementLoop, each in a file of its own; `row` counts within the group.
+// The groups of FindElementLoop, each in its own file; `row` counts within the group.
 ElementLoop FindArithmeticLoop(uint32_t row, Class type);
 ElementLoop FindLogicalLoop(uint32_t row, Class type);
 ElementLoop FindTranscendentalLoop(uint32_t row, Class type);

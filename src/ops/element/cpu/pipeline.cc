@@ -12,13 +12,13 @@
 namespace anydml {
 namespace {
 
-// Numbers of the operands of stages.
+// The numbering of stages' operands.
 constexpr uint8_t kSourceOperands = 0, kKeptOperands = kMaxRegisters, kTargetOperand = 2 * kMaxRegisters;
 constexpr uint8_t kOperandCount = kTargetOperand + 1;
 
 constexpr uint32_t kBlockBytes = 512;
 
-// A run of steps as stages, of one of both sets.
+// A run of steps as stages from one set.
 class StageList {
  public:
   StageList(const std::vector<ElementStep>& steps, const Pipeline& pipeline, bool halves)
@@ -39,7 +39,7 @@ class StageList {
   uint32_t kept() const { return kept_; }
 
  private:
-  // The source that is the result of the step before, which is in `block`; -1: none.
+  // The source that is the previous step's result, which is in `block`; -1: none.
   static int SourceInBlock(const Instruction& i, int block) {
     if (i.sources[0] == block) return 0;
     const bool may_swap = i.function == ElementFunction::kAdd || i.function == ElementFunction::kMultiply;
@@ -106,7 +106,7 @@ class StageList {
     return true;
   }
 
-  // Limits behind limits, none of which lie outside of the others, are one stage.
+  // Consecutive limits become one stage if one range contains the other.
   bool JoinLimits(const Stage& stage) {
     Stage& before = stages_.back();
     const auto limits = [&](const Stage& s) {
@@ -119,10 +119,10 @@ class StageList {
     return true;
   }
 
-  // Of a step's result.
+  // The readers of a step's result.
   struct Readers {
-    bool of_memory = false;  // not only of the block
-    bool see_bits = false;   // can tell one NaN from another
+    bool of_memory = false;  // some read it from memory
+    bool see_bits = false;   // some can tell NaNs apart
   };
   Readers ReadersOf(size_t number) const {
     const uint8_t target = steps_[number].instruction.target;
@@ -152,7 +152,7 @@ class StageList {
   const StageCode relu_ =
       halves_ ? FindHalfStage(HalfFunction::kRelu) : FindStage(ElementFunction::kRelu, Class::kF32);
   std::vector<Stage> stages_;
-  std::array<uint8_t, kMaxRegisters> in_memory_;  // as what operand a register's number is there
+  std::array<uint8_t, kMaxRegisters> in_memory_;  // the operand that has a register's number in memory
   int block_ = -1;                                // the register whose number is in the block
   uint32_t sources_ = 0, kept_ = 0;
   bool fits_ = true;
@@ -223,7 +223,7 @@ struct alignas(64) BlockMemory {
 
 uint32_t StageBytesOf(Storage storage) { return storage == Storage::kHalf ? 2 : 4; }
 
-// The number that stands for a whole row, as a block of what the stages take.
+// The number that applies to a whole row, as a block for the stages.
 void FillUniform(const LoopSource& source, const std::byte* data, bool halves, std::byte* block) {
   uint32_t word = 0;
   std::memcpy(&word, data, StageBytesOf(source.storage));
@@ -242,7 +242,7 @@ void ForEachBit(uint32_t bits, Body&& body) {
   }
 }
 
-// The last elements of a row, which are fewer than a block, go through memory of whole blocks.
+// The last elements of a row, fewer than a block, go through buffers of whole blocks.
 void RunRest(const StageSet& set, const std::vector<Stage>& stages, const Pipeline& pipeline,
              std::array<StageOperand, kOperandCount> operands, uint64_t done, uint64_t left) {
   BlockMemory rest[kOperandCount];
@@ -274,7 +274,7 @@ void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& 
   BlockMemory uniform[kMaxRegisters];
   std::array<StageOperand, kOperandCount> at;
   const uint64_t blocks = columns / set.block, left = columns % set.block;
-  // What goes past the caches is about as much as what is read.
+  // With streaming stores, writing takes about as long as reading, so prefetch does not help.
   uint32_t ahead = 0;
   ForEachBit(operands.target.streams ? pipeline.sources : 0, [&](uint8_t i) {
     if (!operands.sources[i].uniform) ahead |= 1u << i;

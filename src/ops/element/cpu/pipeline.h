@@ -1,5 +1,4 @@
-// Runs of steps as pipelines of stages: what one step computes stays in the processor's registers for the
-// next.
+// Runs sequences of steps as pipelines of stages: results stay in vector registers from one step to the next.
 #pragma once
 
 #include <array>
@@ -11,8 +10,8 @@
 
 namespace anydml {
 
-// The same stages' operands for all pipelines: what registers hold before it, where it keeps what is read
-// later than by the next step, and where its last result goes.
+// The operands of all pipelines' stages: the registers' values before the pipeline, the places for values
+// that are read later than by the next step, and the target of the last result.
 struct PipelineOperands {
   std::array<LoopSource, kMaxRegisters> sources;
   std::array<LoopTarget, kMaxRegisters> kept;
@@ -20,24 +19,25 @@ struct PipelineOperands {
 };
 
 struct Pipeline {
-  size_t begin = 0, end = 0;  // the steps that it stands for; the last one computes
-  uint8_t target = 0;         // that one's register
+  size_t begin = 0, end = 0;  // its range of steps; the last one computes
+  uint8_t target = 0;         // that step's target register
   uint32_t sources = 0;       // bits of registers
   uint32_t kept = 0;
-  bool rounds = false;  // the last step does
+  bool rounds = false;  // the last step rounds to FLOAT16
   const StageSet *set = nullptr, *half_set = nullptr;
   std::vector<Stage> stages;
-  std::vector<Stage> half_stages;  // for sources that are all FLOAT16; may be none
+  std::vector<Stage> half_stages;  // if all sources are FLOAT16; may be empty
 
-  // Whether a step is done before, for all of the tile: loads, and what is the same for all elements.
+  // Whether a step is done beforehand for the whole tile: loads, and values that are the same for all
+  // elements.
   static bool IsInFront(const ElementStep& step);
 };
 
-// Stages point to the instructions of `steps`.
+// The stages point to the instructions of `steps`.
 std::vector<Pipeline> FindPipelines(const std::vector<ElementStep>& steps);
 
-// For rows of `columns` neighbours, by the stages of FLOAT16 or by the others; operands have the storage of
-// these, but that the last result of the others may become FLOAT16, too.
+// Runs rows of `columns` contiguous elements, with FLOAT16 stages or the others; operands have the matching
+// storage, except that the last result of the others may be stored as FLOAT16, too.
 void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& operands, uint64_t rows,
                  uint64_t columns);
 

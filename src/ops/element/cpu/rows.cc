@@ -22,7 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 
-// Calls body(i) for whole vectors from i on, four at a time where there are; how many elements these have.
+// Calls body(i) for whole vectors from i on, four at a time if possible; returns the number of elements
+// processed.
 template <class Body>
 HWY_INLINE uint64_t ForVectors(uint64_t lanes, uint64_t count, Body&& body) {
   uint64_t i = 0;
@@ -192,7 +193,7 @@ uint64_t WholeFloatsToI32(const float* from, int32_t* to, uint64_t count) {
   return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     const auto x = hn::LoadU(d, from + i);
     const auto above = hn::RebindMask(di, hn::Ge(x, hn::Set(d, 0x1p31f)));
-    // Nothing below the least, which is a float.
+    // The lower bound is a float, so the maximum is exact.
     const auto number = hn::IfThenElseZero(hn::Eq(x, x), hn::Max(x, hn::Set(d, -0x1p31f)));
     hn::StoreU(hn::IfThenElse(above, hn::Set(di, INT32_MAX), hn::ConvertTo(di, number)), di, to + i);
   });
@@ -227,7 +228,7 @@ HWY_EXPORT(WholeFloatsToU16);
 HWY_EXPORT(WholeFloatsToI16);
 HWY_EXPORT(WholeFloatsToI32);
 }  // namespace
-// As much as fits into whole vectors; how much that is.
+// Processes as many elements as fill whole vectors; returns their number.
 #define ANYDML_WHOLE(function, ...) HWY_DYNAMIC_DISPATCH(function)(from, to, count __VA_OPT__(, ) __VA_ARGS__)
 #else
 #define ANYDML_WHOLE(function, ...) 0
@@ -270,8 +271,7 @@ void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float b
     to[i] = ToHalf(AddedAndClipped(from[i], bias, low, high)).bits;
 }
 
-// What fills no vector is converted one by one.
-// NOLINTBEGIN(bugprone-macro-parentheses): some are types
+// The remainder is converted one by one. NOLINTBEGIN(bugprone-macro-parentheses): some are types
 #define ANYDML_CONVERT(function, whole, From, To, converted)                  \
   void function(const From* from, To* to, uint64_t count) {                   \
     for (uint64_t i = ANYDML_WHOLE(whole); i < count; ++i) to[i] = converted; \

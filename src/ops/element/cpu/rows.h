@@ -1,4 +1,4 @@
-// Conversions of neighbouring elements, by vectors where there are.
+// Conversions of contiguous elements, vectorised if possible.
 #pragma once
 
 #include <cstdint>
@@ -6,25 +6,25 @@
 namespace anydml {
 
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
-// The first, third and so on to `even`, the others to `odd`.
+// Elements 0, 2, ... go to `even`, the others to `odd`.
 void SplitNumbers(const uint16_t* from, uint64_t count, float* even, float* odd);
 void SplitNumbers(const float* from, uint64_t count, float* even, float* odd);
-// To nearest even. NaNs keep what of their payload fits.
+// To nearest even. NaNs keep the part of their payload that fits.
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
-// The same past the caches (see StreamCopy), where `to` begins at a line of 64 bytes.
+// The same with non-temporal stores (see StreamCopy); `to` is aligned to 64 bytes.
 void StreamFloatsToHalves(const float* from, uint16_t* to, uint64_t count);
-// Numbers plus `bias`, not below `low` nor above `high`; NaNs are the usual one.
+// Adds `bias` and clamps to [low, high]; NaNs become canonical.
 void AddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high);
 void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low, float high);
-// Sign- or zero-extended.
+// Sign- or zero-extends.
 void ToWords(const uint8_t* from, uint32_t* to, uint64_t count);
 void ToWords(const int8_t* from, uint32_t* to, uint64_t count);
 void ToWords(const uint16_t* from, uint32_t* to, uint64_t count);
 void ToWords(const int16_t* from, uint32_t* to, uint64_t count);
-// The low bits.
+// Keeps the low bits.
 void FromWords(const uint32_t* from, uint8_t* to, uint64_t count);
 void FromWords(const uint32_t* from, uint16_t* to, uint64_t count);
-// Toward zero, saturated; NaN becomes 0.
+// Truncates and saturates; NaN becomes 0.
 void FloatsToIntegers(const float* from, uint8_t* to, uint64_t count);
 void FloatsToIntegers(const float* from, int8_t* to, uint64_t count);
 void FloatsToIntegers(const float* from, uint16_t* to, uint64_t count);

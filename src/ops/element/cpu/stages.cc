@@ -34,7 +34,7 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/cpu/half_vectors-inl.h"
 #include "ops/element/cpu/store_pairs-inl.h"
 
-// A block is eight vectors of bits, which is how many are passed in registers everywhere.
+// A block is eight vectors of bits, the number that all calling conventions pass in registers.
 using Floats = hn::ScalableTag<float>;
 using Bits = hn::Vec<Floats>;
 #undef ANYDML_BLOCK
@@ -44,7 +44,7 @@ using Bits = hn::Vec<Floats>;
 #define ANYDML_BLOCK v0, v1, v2, v3, v4, v5, v6, v7
 #define ANYDML_BLOCK_ARGUMENTS Bits v0, Bits v1, Bits v2, Bits v3, Bits v4, Bits v5, Bits v6, Bits v7
 #define ANYDML_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-// `offset` counts bytes of elements of 4.
+// `offset` is in bytes, for elements of 4 bytes.
 using Run = void (*)(const Stage* stage, const StageOperand* operands, uint64_t offset,
                      ANYDML_BLOCK_ARGUMENTS);
 #define ANYDML_NEXT return reinterpret_cast<Run>(stage[1].code)(stage + 1, operands, offset, ANYDML_BLOCK)
@@ -118,8 +118,8 @@ void CanonicalStage(const Stage* stage, const StageOperand* operands, uint64_t o
   ANYDML_NEXT;
 }
 
-// Limits that CompareAsLimits: the upper one is not 0, the lower one not -0. x86 gives the second of its
-// sources where one is NaN or both are zeros.
+// For limits that satisfy CompareAsLimits: the upper one is not 0, the lower one not -0. x86 returns the
+// second operand if one is NaN or both are zeros.
 #undef ANYDML_SECOND_OF_ZEROS
 #define ANYDML_SECOND_OF_ZEROS HWY_ARCH_X86&& HWY_TARGET != HWY_SCALAR&& HWY_TARGET != HWY_EMU128
 HWY_INLINE Bits LimitAbove(Bits x, Bits high) {
@@ -129,9 +129,9 @@ HWY_INLINE Bits LimitAbove(Bits x, Bits high) {
   return AtMost(x, high);
 #endif
 }
-// `zero` is -0, or +0 where `low` is.
+// `zero` is -0, or +0 if `low` is.
 HWY_INLINE Bits LimitBelow(Bits x, Bits low, [[maybe_unused]] Bits zero) {
-#if ANYDML_SECOND_OF_ZEROS && HWY_TARGET > HWY_AVX3  // where choosing by a mask takes longer
+#if ANYDML_SECOND_OF_ZEROS && HWY_TARGET > HWY_AVX3  // where blending by a mask is slower
   return hn::Add(hn::Max(low, x), zero);
 #else
   return AtLeast(x, low);
@@ -163,7 +163,7 @@ void RunStages(const Stage* first, const StageOperand* operands, uint32_t ahead,
   }
 }
 
-// Bodies that do better than those of the functions when NaNs may stay what they are.
+// Bodies that are faster than the functions' because they need not canonicalise NaNs.
 struct ReluOfFloats {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, const Instruction&) {
@@ -210,7 +210,7 @@ StageCode StageFor() {
   }
 }
 
-// A row of a table of function.h as the stages of its classes.
+// Instantiates a row of a function.h table as the stages of its classes.
 #undef ANYDML_STAGES
 #define ANYDML_STAGES(name, sources, parameters, vector, scalar, ulps)                                       \
   case ElementFunction::k##name:                                                                             \

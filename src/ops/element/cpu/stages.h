@@ -1,6 +1,6 @@
-// Stages: functions that each do one instruction for a block of some vectors, which stay in the processor's
-// registers from stage to stage. A stage ends with a call of the next one, which compilers make a jump.
-// Included by a file that is compiled for more than the others: nothing of the standard library's but types.
+// Stages: functions that each apply one instruction to a block of vectors, which stays in registers from
+// stage to stage. A stage ends with a call of the next one, which compilers turn into a jump. Included by a
+// file that is compiled for a newer processor than the others: nothing of the standard library but types.
 #pragma once
 
 #include <cstddef>
@@ -12,39 +12,38 @@
 
 namespace anydml {
 
-// What stages read and write besides the block.
+// The memory operands of stages.
 struct StageOperand {
   std::byte* data;
-  uint64_t mask;  // of the offset: all ones, or 0 where every block is the first one
+  uint64_t mask;  // applied to the offset: all ones, or 0 if every block is the first one
   Storage storage;
-  bool streams;  // past the caches; aligned to 64 bytes
+  bool streams;  // with non-temporal stores; aligned to 64 bytes
 };
 
-using StageCode = void (*)();  // a function with arguments of its set's; none: there is no such stage
+using StageCode = void (*)();  // a function with its set's signature; null: there is no such stage
 
 struct Stage {
   StageCode code = nullptr;
-  uint8_t operands[2] = {0, 0};  // the second and third source, or what is loaded or stored
+  uint8_t operands[2] = {0, 0};  // the second and third source, or the operand of a load or store
   const Instruction* instruction = nullptr;
-  float low = 0, high = 0;  // of `limit`, and of FLOAT16
+  float low = 0, high = 0;  // for `limit` and FLOAT16
 };
 
-// Stages that go together. Stages of functions leave NaNs what they are: `canonical` makes them the usual one
-// where somebody sees them.
+// Stages that work together. Stages of functions do not canonicalise NaNs; `canonical` does, before NaNs
+// become visible.
 struct StageSet {
-  uint32_t block = 0;  // elements of a block
-  // Blocks one after the other, from the first stage to one that ends. Of operands with a bit in `ahead`,
-  // later blocks are asked for.
+  uint32_t block = 0;  // elements per block
+  // Runs the stages over consecutive blocks. Operands with a bit in `ahead` are prefetched.
   void (*run)(const Stage* first, const StageOperand* operands, uint32_t ahead, uint64_t blocks) = nullptr;
   StageCode load = nullptr;
   StageCode store = nullptr;
   StageCode canonical = nullptr;
   StageCode round = nullptr;  // to FLOAT16
-  StageCode limit = nullptr;  // to `low` and `high`, which CompareAsLimits
+  StageCode limit = nullptr;  // to [low, high], which satisfy CompareAsLimits
   StageCode end = nullptr;
 };
 
-// For sets: machines look no further ahead than a page.
+// Prefetches for a set: hardware prefetchers stop at the end of a page.
 static inline void AskAhead(const StageOperand* operands, uint32_t which, uint64_t offset, uint64_t bytes) {
 #if defined(__x86_64__)
   constexpr uint64_t kAhead = 4096;
@@ -58,11 +57,11 @@ static inline void AskAhead(const StageOperand* operands, uint32_t which, uint64
 #endif
 }
 
-// Of registers of 32 bits. Functions that are long have no stage: they gain nothing.
-const StageSet* FindStages();  // null: there are none
+// For 32-bit registers. Long functions have no stage, because they would gain nothing.
+const StageSet* FindStages();  // null: not available
 StageCode FindStage(ElementFunction function, Class type);
 
-// Of FLOAT16, rounded by each function, where the processor computes with it.
+// For FLOAT16, rounded by each function, if the processor computes in FLOAT16.
 inline constexpr uint32_t kMaxStageBlock = 256;
 const StageSet* FindHalfStages();
 StageCode FindHalfStage(HalfFunction function);

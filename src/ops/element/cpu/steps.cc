@@ -50,8 +50,8 @@ class StepList {
     }
   }
 
-  // Whether some step that reads the result of step `number` takes nothing but a register of numbers: its
-  // loop does not convert, or takes what it reads for another class (the bits of a FLOAT32).
+  // Whether a step that reads the result of step `number` needs a register of numbers: its loop does not
+  // convert, or it reads the bits as another class (those of a FLOAT32).
   bool NeedsWhole(size_t number) const {
     const Instruction& of = steps_[number].instruction;
     const uint8_t target = of.target;
@@ -69,7 +69,7 @@ class StepList {
     return false;
   }
 
-  // A loop that writes FLOAT16 rounds while it does, where all who read that can read it.
+  // Lets a loop that can write FLOAT16 round as it stores, if all readers can read FLOAT16.
   void RoundWithResults() {
     for (size_t i = 1; i < steps_.size(); ++i) {
       const Instruction& rounding = steps_[i].instruction;
@@ -85,7 +85,7 @@ class StepList {
     }
   }
 
-  // Whether some step behind step `number` reads that one's source, too.
+  // Whether a step after step `number` reads that step's source, too.
   bool IsReadAfter(size_t number) const {
     const uint8_t source = steps_[number].instruction.sources[0];
     if (steps_[number].instruction.target == source) return false;
@@ -101,10 +101,11 @@ class StepList {
     return false;
   }
 
-  // Which instructions have the same result for all elements, and which of these stay in their register.
+  // Finds the instructions whose result is the same for all elements, and those of them that keep their
+  // register.
   void FindUniform(const ElementProblem& problem) {
     std::array<bool, kMaxRegisters> uniform{};
-    std::array<bool, kMaxRegisters> changes{};  // not the same for all tiles
+    std::array<bool, kMaxRegisters> changes{};  // differs between tiles
     std::array<size_t, kMaxRegisters> last_writer{};
     for (size_t n = 0; n < steps_.size(); ++n) {
       ElementStep& step = steps_[n];
@@ -123,7 +124,7 @@ class StepList {
       if (!step.uniform) changes[i.target] = true;
       last_writer[i.target] = n;
     }
-    // What others read and a later step replaces is there again for the next tile only if it is done again.
+    // A value that is read and later overwritten must be computed again for the next tile.
     for (size_t n = 0; n < steps_.size(); ++n) {
       const Instruction& i = steps_[n].instruction;
       if (i.function == ElementFunction::kLoad) continue;

@@ -1,8 +1,8 @@
-// Storing pairs of vectors, past the caches on demand. Text inside a namespace of a Highway target, where
-// `hn` is a name and half_vectors-inl.h is included.
+// Stores pairs of vectors, on request with non-temporal stores. Included inside a namespace of a Highway
+// target where `hn` is defined and half_vectors-inl.h is included.
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-// Two halves of vectors as a whole one, past the caches where that is at least what can be stored so.
+// Stores two half vectors as a whole one, non-temporally if it is large enough for that.
 template <class D, class V>
 HWY_INLINE void StoreTogether(D d, V first, V second, bool streams, hn::TFromD<D>* to) {
   const hn::Twice<D> both;

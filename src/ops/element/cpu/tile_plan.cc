@@ -10,10 +10,11 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kRowGranule = 32;
-constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
+constexpr uint64_t kShortestAcross = 4;  // fewer are read well enough without it
 
-// Of tiles across an input: neighbours of it, at most; elements of a row, in which the other tensors are gone
-// through; rows of a block of tiles; and whether these go down a block, along the input, or along the rows.
+// The shape of tiles for a transposed input: its contiguous bytes per tile, at most; the elements of a row,
+// along which the other tensors are contiguous; the rows of a block of tiles; and whether tiles are visited
+// down a block, along the input, or along the rows.
 struct AcrossShape {
   uint64_t bytes;
   uint64_t longest_row;
@@ -21,16 +22,15 @@ struct AcrossShape {
   bool down;
 };
 
-// `inputs` of which `along` are gone through by rows.
+// `along`: how many of `inputs` are contiguous along the rows.
 AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs, size_t along) {
 #if defined(__x86_64__)
-  // Where that input is all that is read, its columns are followed for long, so that machines foresee them:
-  // relu of 4096 x 4096 numbers takes 18 ms on a Xeon of Cascade Lake with columns of 1 KiB and 28 with those
-  // of 256 bytes, a cast 14 and 31; one of Sapphire Rapids takes a twentieth longer. Others are gone through
-  // along their rows, in pieces that are long enough to be foreseen, too, which is worth more: an addition of
-  // FLOAT16 takes 8 ms on a Xeon with rows of 1 KiB, 11 with those of 512 bytes and 17 with those of 256;
-  // and 5.5 where the input's columns are 256 bytes, too, instead of 128, which is what it takes if nothing
-  // lies across.
+  // If the transposed input is the only one, long columns let hardware prefetch it: relu of 4096 x 4096
+  // numbers takes 18 ms on a Cascade Lake Xeon with columns of 1 KiB and 28 with 256 bytes, a cast 14 and 31;
+  // Sapphire Rapids is a twentieth slower. With other inputs, rows long enough for their hardware prefetch
+  // are worth more: an addition of FLOAT16 takes 8 ms on a Xeon with rows of 1 KiB, 11 with 512 bytes and 17
+  // with 256; and 5.5 if the input's columns are 256 bytes instead of 128, the same as without a transposed
+  // input.
   (void)along;
   if (element_bits == 32)
     return inputs == 1 ? AcrossShape{1024, 64, 1024, true} : AcrossShape{1024, 128, 1024, false};
@@ -39,12 +39,12 @@ AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs, size_t along) {
   return {128, 512, 512, false};
 #else
   (void)inputs;
-  // What is turned should find room in a first cache of 64 KiB beside what it is added to, columns and rows
-  // should be several lines, and rows no more lines a power of two apart than a second-level cache has room
-  // for. 4096 x 4096 numbers of FLOAT32 on a Neoverse V1, where columns are asked for (see TransposeBlock):
-  // relu takes 6.9 ms with 256 x 512 bytes, 7.5 with 512 x 512 and 12.6 with 512 x 1024; sums, of which the
-  // other number is read by rows, 10.5, 13 and 20. Of FLOAT16, 256 x 256 bytes are better, but comparisons
-  // then write bytes in rows that are too short.
+  // Transposed data should fit into a 64 KiB L1 beside what it is combined with, columns and rows should be
+  // several cache lines, and a tile should have no more rows a power of two apart than L2 can hold without
+  // conflicts. 4096 x 4096 FLOAT32 numbers on a Neoverse V1, with prefetched columns (see TransposeBlock):
+  // relu takes 6.9 ms with 256 x 512 bytes, 7.5 with 512 x 512 and 12.6 with 512 x 1024; sums, whose other
+  // input is read by rows, 10.5, 13 and 20. For FLOAT16, 256 x 256 bytes are better, but comparisons then
+  // write bytes in rows that are too short.
   if (element_bits == 16 && along > 0) return {128, 256, 512, false};
   return {256, 128, 512, false};
 #endif
@@ -52,8 +52,8 @@ AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs, size_t along) {
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
-// The place of tile `number` of a grid that is gone through in blocks of tiles, of which each row and each
-// column may lie in a page of its own.
+// The place of tile `number` in a grid that is visited in blocks of tiles, since each row and each column may
+// be in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
@@ -63,7 +63,8 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
 #if defined(__x86_64__)
   constexpr uint64_t kBlockColumns = 1024;
 #else
-  constexpr uint64_t kBlockColumns = 512;  // with as many rows of two tensors, what 1280 entries can tell
+  constexpr uint64_t kBlockColumns = 512;  // with as many rows of two tensors, this is what a TLB of 1280
+                                           // entries covers
 #endif
   const uint64_t most_rows = std::max<uint64_t>(1, plan.block_rows / rows.chunk);
   const uint64_t most_columns = std::max<uint64_t>(1, kBlockColumns / columns.chunk);
@@ -77,7 +78,7 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
   return {first_row + number / width, first_column + number % width};
 }
 
-// How much larger tiles of narrow elements may be: what is turned stays as narrow as it is.
+// How much larger tiles of narrow elements may be, since transposed data stays narrow.
 uint64_t TimesLarger(const ElementProblem& problem, uint64_t bits) {
 #if defined(__x86_64__)
   return bits == 16 && problem.program.registers <= 2 ? 2 : 1;
@@ -87,7 +88,7 @@ uint64_t TimesLarger(const ElementProblem& problem, uint64_t bits) {
 #endif
 }
 
-// Bits of the elements of the inputs that lie along `along` rather than along `last`.
+// The width of the inputs that are contiguous along `along` rather than along `last`.
 uint64_t BitsAcross(const ElementProblem& problem, const TileLoop& along, const TileLoop& last) {
   uint64_t bits = 8;
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
@@ -116,13 +117,13 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
     elements_across *= TimesLarger(problem, bits);
     block_rows = shape.block_rows;
     down = shape.down;
-    // Where there is little room, rows of two granules.
+    // With little room, rows have two granules.
     const uint64_t length = std::min(shape.bytes * 8 / bits, elements_across / (2 * kRowGranule));
     beside.chunk = std::min(beside.size, length);
     const uint64_t room = elements_across / beside.chunk / kRowGranule * kRowGranule;
     loops.back().chunk = std::min({loops.back().size, shape.longest_row, room});
   } else {
-    // What is not computed with needs no registers, but a call per tile.
+    // Moves need no registers, but each tile costs a call.
     constexpr uint64_t kTilesOfMoves = 4;
     uint64_t rest = problem.program.instructions.size() == 2 ? kTilesOfMoves * elements : elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
@@ -137,8 +138,8 @@ bool TilePlan::SharesBytes(const ElementProblem& problem) const {
   for (size_t o = 0; o < problem.outputs.size(); ++o) {
     if (BitSize(problem.outputs[o].type) >= 8) continue;
     if (o > 0 || across) return true;
-    // Tiles of the first output, along which loops are ordered, lie one behind the other, unless strides
-    // interleave: those that all begin at whole bytes share none.
+    // Tiles of the first output, which gives the order of loops, are contiguous unless strides interleave: if
+    // all begin at whole bytes, none share a byte.
     uint64_t span = 1;  // of the loops inside
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       const uint64_t stride = loop->strides[problem.inputs.size()];
@@ -151,11 +152,11 @@ bool TilePlan::SharesBytes(const ElementProblem& problem) const {
 
 namespace {
 
-// What a function that is called element by element may take, as bits that are moved; a conversion with
-// 64 bits; and a function whose numbers decide how long it takes, where they are none of the worst.
+// The cost, in bits moved, of a function that is called element by element; of a conversion with 64 bits; and
+// of a function whose time depends on the numbers, for usual ones.
 constexpr uint64_t kBitsOfCalls = 1024, kBitsOfWide = 2048, kBitsOfNumbers = 4096;
 
-// What is computed takes longer than what is moved.
+// Computing takes longer than moving.
 uint64_t BitsPerElement(const ElementProblem& problem) {
   uint64_t bits = 32 * problem.program.ulps();
   for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
@@ -167,7 +168,7 @@ bool IsCalled(const Instruction& i) {
   return i.function > ElementFunction::kConvert && (InfoOf(i.function).vector_classes & Bit(i.type)) == 0;
 }
 
-// Of those that are called, the ones that always take long: quotients and powers of integers.
+// Called functions that always take long: quotients and powers of integers.
 bool TakesLong(const Instruction& i) {
   return IsCalled(i) &&
          (i.function == ElementFunction::kDivide || i.function == ElementFunction::kModulusTruncate ||
@@ -175,8 +176,7 @@ bool TakesLong(const Instruction& i) {
           i.function == ElementFunction::kPowerRounded);
 }
 
-// Of instructions that convert elements of 4 bits, or numbers of 64 bits, or to integers of 64 bits: nothing
-// does so with vectors.
+// For instructions that convert 4-bit elements or 64-bit numbers, which no vector code does.
 uint64_t BitsOfConversion(const ElementProblem& problem, const Instruction& i) {
   const auto takes_long = [&](Class to) {
     return IsFloat(i.type) && i.type != to && (IsWide(i.type) || IsWide(to));
@@ -195,7 +195,7 @@ uint64_t BitsOfConversion(const ElementProblem& problem, const Instruction& i) {
   }
 }
 
-// Sines of large numbers, remainders of large quotients and powers take ten times as long as others.
+// Sines of large numbers, remainders of large quotients and powers take ten times as long as usual.
 bool NumbersDecide(const Instruction& i) {
   switch (i.function) {
     case ElementFunction::kSin:
@@ -230,16 +230,16 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   const auto long_ones =
       static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), TakesLong));
   const uint64_t bytes = problem.Elements() * (BitsPerElement(problem) + kBitsOfCalls * long_ones) / 8;
-  // Little is done in less time than another processor needs to get it from this one's caches, which takes
-  // longer where those are far from each other.
+  // Sharing little work does not pay: another processor would need longer to get the data from this one's
+  // caches, especially if those are far apart.
 #if defined(__x86_64__)
   constexpr uint64_t kLeastToShare = 512 << 10;
 #else
   constexpr uint64_t kLeastToShare = 384 << 10;
 #endif
   if (bytes < kLeastToShare) return 1;
-  // What stays in the caches is cut into no more parts than there are threads: each finds its own there
-  // again.
+  // What stays in the caches is cut into at most as many parts as there are threads, so that each thread
+  // finds its part in its cache again.
   constexpr uint64_t kCacheBytes = 1 << 20;
   const uint32_t parts = std::max(PartsForBytes(bytes, threads), std::min(threads, 2u));
   return bytes < kCacheBytes * threads ? std::min(parts, threads) : parts;

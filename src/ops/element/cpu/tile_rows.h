@@ -1,4 +1,4 @@
-// How steps go through a tile: by rows of neighbours, or by blocks of an operand's strides.
+// How steps walk a tile: by contiguous rows, or by blocks with an operand's strides.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace anydml {
 
-// Shorter rows of a tile are joined before a loop takes them.
+// Shorter rows are packed in a tile's registers before a loop takes them.
 inline constexpr uint64_t kShortestTileRow = 32;
 
-// A tile as its loops go through it: rows of `columns` neighbours.
+// A tile as loops see it: rows of `columns` contiguous elements.
 struct TileShape {
   uint64_t rows;
   uint64_t columns;
@@ -28,7 +28,7 @@ inline TileShape ShapeOf(const Tile& tile) {
   return {1, tile.elements};
 }
 
-// How an operand lies in a tile whose rows loops can take from it, or write to it, as they are.
+// The place of an operand in a tile whose rows loops can read or write directly.
 struct TileRows {
   uint64_t stride;  // in bytes
   bool uniform;
@@ -74,10 +74,10 @@ void ForEachBlock(const Tile& tile, uint32_t operand, Body&& body) {
   }
 }
 
-// Asks for rows that are as far apart as those of a tile across another tensor, each of which begins where no
-// machine foresees it.
+// Prefetches rows that are as far apart as those of a tile across a transposed tensor, where each row begins
+// at an address that hardware cannot predict.
 inline void AskForRows(const LoopSource& source, uint64_t rows, uint64_t row_bytes) {
-#if !defined(__x86_64__)  // these have long rows there
+#if !defined(__x86_64__)  // rows are long there
   for (uint64_t row = 0; row < rows; ++row) {
     const auto* const from = static_cast<const std::byte*>(source.data) + row * source.row_stride;
     for (uint64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
@@ -97,8 +97,8 @@ inline LoopSource FloatsOf(const LoopSource& source, const TileShape& shape, std
   return {.data = memory, .row_stride = shape.columns * sizeof(float)};
 }
 
-// A register's numbers past the caches, as they are or, of FLOAT32, as FLOAT16: all of a tile at once, or
-// rows that begin at lines of 64 bytes. Whether they lie so.
+// Streams a register's numbers unchanged, or FLOAT32 as FLOAT16: a whole contiguous tile at once, or rows
+// that are aligned to 64 bytes. False if the tile has neither layout.
 inline bool StreamRows(const ElementStep& step, const Tile& tile, const std::byte* values,
                        std::byte* tensor) {
   const TileShape shape = tile.IsContiguous(step.operand) ? TileShape{1, tile.elements} : ShapeOf(tile);

@@ -8,10 +8,10 @@
 namespace anydml {
 namespace {
 
-// A register of a tile; eight of them are half of a first-level cache of 64 KiB.
+// A tile's register; eight of them are half of a 64 KiB L1 cache.
 constexpr uint64_t kTileBytes = 4096;
-// Of all registers of a tile across an input: what is turned passes through a second-level cache anyway, what
-// is computed with stays in the first.
+// All registers of a tile across a transposed input: transposed data passes through L2 anyway, and what is
+// computed on stays in L1.
 #if defined(__x86_64__)
 constexpr uint64_t kRegisterMemory = 256 << 10;
 #else
@@ -20,8 +20,8 @@ constexpr uint64_t kRegisterMemory = 128 << 10;
 constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegistersOnStack && kManyRegistersMemory <= kRegistersOnStack);
 
-// Whether a program is one pipeline that reads and writes tensors as they lie, one element after the other:
-// nothing of a tile but what all elements have in common is in its registers.
+// Whether a program is one pipeline that reads and writes contiguous tensors directly: of a tile, only
+// broadcast values are in registers.
 bool IsFlat(const ElementProblem& problem, const std::vector<ElementStep>& steps,
             const std::vector<Pipeline>& pipelines) {
   if (problem.outputs.size() != 1 || pipelines.size() != 1 || pipelines[0].kept != 0) return false;
@@ -45,7 +45,7 @@ bool IsFlat(const ElementProblem& problem, const std::vector<ElementStep>& steps
 
 uint64_t TileElements(const ElementProblem& problem, const std::vector<ElementStep>& steps,
                       const std::vector<Pipeline>& pipelines) {
-  // So that what is done once for each takes no time.
+  // Large enough to amortise the cost per tile.
   constexpr uint64_t kFlatElements = 8192;
   const uint64_t width = WidthOf(problem.program);
   if (!IsFlat(problem, steps, pipelines)) return kTileBytes / width;

@@ -1,4 +1,4 @@
-// How large the tiles of cpu.tiles are.
+// The size of the tiles of cpu.tiles.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace anydml {
 
-// Of all registers of a tile: more than this, and half of it for FLOAT16, is temporary memory, since threads
-// of applications may have small stacks.
+// Limit for all registers of a tile: beyond this, and beyond half of it for FLOAT16, they are in temporary
+// memory, since threads of applications may have small stacks.
 inline constexpr uint64_t kRegistersOnStack = 128 << 10;
 
-// Bytes of a number in a register.
+// Bytes per number in a register.
 inline uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
 
-// Elements of a tile, and of one that lies across an input.
+// The elements of a tile, and of one across a transposed input.
 uint64_t TileElements(const ElementProblem& problem, const std::vector<ElementStep>& steps,
                       const std::vector<Pipeline>& pipelines);
 uint64_t ElementsAcross(const ElementProgram& program);

@@ -21,14 +21,14 @@
 namespace anydml {
 namespace {
 
-// Of a run that may be on an application's thread. An input that is read across may be on the stack once
-// more, its longer rows twice.
+// Limits for short runs, which may be on an application's thread. A transposed input may need stack of its
+// own, and twice as much for longer rows.
 constexpr uint64_t kRegistersOfBriefRun = 16 << 10, kLongestBriefRowAcross = 128;
 
-// Of work on tensors that no cache beside a processor holds.
+// From this size on, tensors are in no private cache.
 constexpr uint64_t kFarBytes = 4 << 20;
 
-// Whether each element of an operand is in a line of memory of its own: WorkBytes counts bytes, not misses.
+// Whether each element of an operand is in a cache line of its own: WorkBytes counts bytes, not misses.
 bool IsFarApart(const ElementProblem& problem) {
   constexpr uint64_t kLineBits = 512;
   const auto is_far = [&](const ElementOperand& operand) {
@@ -42,7 +42,7 @@ bool IsFarApart(const ElementProblem& problem) {
          std::any_of(problem.outputs.begin(), problem.outputs.end(), is_far);
 }
 
-// Runs of elements that are neighbours everywhere, or the same; each costs something besides.
+// The overhead of a row: a run of elements that every operand has contiguous or broadcast.
 constexpr uint64_t kRowBytes = 1 << 10;
 uint64_t RowsOf(const TilePlan& plan, uint64_t elements) {
   if (plan.loops.empty()) return 1;
@@ -53,9 +53,9 @@ uint64_t RowsOf(const TilePlan& plan, uint64_t elements) {
 
 struct Registers {
   std::byte* memory;
-  std::byte* halves;                             // of numbers that are kept as FLOAT16
-  std::array<LoopSource, kMaxRegisters> values;  // in memory, or a tensor's own
-  bool stored = false;                           // the last step has written into the output
+  std::byte* halves;                             // for numbers that are kept as FLOAT16
+  std::array<LoopSource, kMaxRegisters> values;  // in `memory`, or in a tensor
+  bool stored = false;                           // the last step has written to the output
 };
 
 class ElementTiles final : public Kernel, public WorkEstimate {
@@ -123,7 +123,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {
     const TileShape shape = ShapeOf(tile);
     r.stored = false;
-    size_t next = 0;  // of the pipelines
+    size_t next = 0;  // index of the next pipeline
     for (size_t n = 0; n < steps_.size(); ++n) {
       if (next < pipelines_.size() && pipelines_[next].begin == n) {
         const Pipeline& pipeline = pipelines_[next++];
@@ -136,7 +136,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     }
   }
 
-  // Whether the tile is one for a pipeline, which then has been run.
+  // Runs the tile through a pipeline, if it suits one; returns whether it did.
   bool RunSteps(const Pipeline& pipeline, const Tile& tile, const TileShape& shape, bool first,
                 const KernelArguments& arguments, Registers& r) const {
     if (shape.columns < pipeline.set->block) return false;
@@ -184,8 +184,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
                const KernelArguments& arguments, Registers& r) const {
     const Instruction& i = step.instruction;
     if (step.once && !first) {
-      if (step.whole)
-        r.values[i.target].row_stride = shape.columns * sizeof(uint32_t);  // as this tile has them
+      if (step.whole) r.values[i.target].row_stride = shape.columns * sizeof(uint32_t);  // of this tile
       return;
     }
     if (i.function == ElementFunction::kStore) {
@@ -219,13 +218,13 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     if (step.uniform) {
       result.uniform = !step.whole;
       result.row_stride = step.whole ? shape.columns * sizeof(uint32_t) : 0;
-      // What is there once is there for the largest tile.
+      // Values that are set once must fill the largest tile.
       if (step.whole) Repeat(memory, IsWide(i.to) ? 8 : 4, step.once ? tile_elements_ : tile.elements);
     }
     r.values[i.target] = result;
   }
 
-  // Elements 1 to `count` - 1 become what element 0 is.
+  // Copies element 0 to elements 1 to `count` - 1.
   static void Repeat(std::byte* values, size_t width, uint64_t count) {
     if (width == 4) {
       auto* words = reinterpret_cast<uint32_t*>(values);
@@ -278,7 +277,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     return {.data = memory, .row_stride = shape.columns * width};
   }
 
-  // FLOAT16 that is only turned, not converted, where loops convert what they read.
+  // Transposes FLOAT16 without converting it, if the loops that read it convert.
   std::optional<LoopSource> LoadAcross(const ElementStep& step, const Tile& tile, const TileShape& shape,
                                        const KernelArguments& arguments, std::byte* halves) const {
     if (step.whole || step.storage != Storage::kHalf || tile.rank != 2) return {};
@@ -317,7 +316,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     RunLoop(step.loop, run);
   }
 
-  // Makes the output's own memory the target of a loop where that can write there.
+  // Makes the output the target of a loop if the loop can write there directly.
   bool WriteIntoOutput(const Tile& tile, const TileShape& shape, bool converts,
                        const KernelArguments& arguments, LoopTarget* target) const {
     const ElementStep& store = steps_.back();
@@ -347,19 +346,20 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   }
 
   std::vector<ElementStep> steps_;
-  std::vector<Pipeline> pipelines_;  // in their order
+  std::vector<Pipeline> pipelines_;  // in order
   TilePlan plan_;
-  uint64_t tile_elements_ = 1;                         // of the largest
-  uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one, of all
+  uint64_t tile_elements_ = 1;                         // in the largest tile
+  uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one register, of all
   bool on_stack_;
-  bool brief_;  // with few registers
+  bool brief_;  // for short runs: few registers
   uint64_t work_;
   ScratchLayout layout_;
   ScratchLayout::Piece registers_;
   uint32_t parts_ = 1;
-  bool streams_ = false;  // past the caches
-  bool asks_ = false;     // for rows beside what lies across
-  bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
+  bool streams_ = false;  // with non-temporal stores
+  bool asks_ = false;     // prefetch rows of the inputs beside the transposed one
+  bool aliases_ = false;  // registers may be in a tensor's memory, because nothing is written before
+                          // everything is read
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Bodies of functions for numbers as most are, with fewer instructions: whether four vectors have only such
-// is asked at once. Text inside a namespace of group-inl.h, where `hn` and `fn` are names.
+// Bodies of functions for the usual range of numbers, with fewer instructions; one test covers four vectors.
+// Included inside a namespace of group-inl.h, where `hn` and `fn` are defined.
 
-// The body that gives the same bits as `Function` does for these, and says whether there are only such; void:
+// The body that gives the same bits as `Function` for usual numbers, and tells whether all are usual; void:
 // none.
 template <class Function>
 struct Usual {
@@ -57,7 +57,7 @@ struct Gelu {
   }
 };
 struct Power {
-  // Of exponents: whether they are numbers, or it is not known.
+  // Whether the exponents are numbers; may be false without need.
   template <class D, class V>
   static ANYDML_BODY bool AreSecond(D d, V a, V b, V c, V e) {
     const V sum = hn::Add(hn::Add(a, b), hn::Add(c, e));
