@@ -1,5 +1,5 @@
-// The element-wise operators, activations, casts and quantisations: everything that computes an element of
-// the output from the elements at the same coordinates.
+// The element-wise operators, activations, casts and quantisations: all operators that compute an output
+// element from the elements at the same coordinates.
 #pragma once
 
 #include <span>

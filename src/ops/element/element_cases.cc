@@ -17,13 +17,13 @@ namespace {
 
 using Type = OperatorType;
 
-// A case in the making: sizes and the types of the tensors are chosen first.
+// Builds a case; sizes and tensor types are chosen first.
 class ElementCaseMaker {
  public:
   ElementCaseMaker(OperatorType type, CaseMaker& make)
       : schema_(*FindOperator(type)), sizes_(make.Sizes(kMaxDimensions)), make_(make) {}
 
-  // Whether what was put together is a valid description, which depends on the types that were drawn.
+  // Whether the drawn types make a valid description.
   bool Try(Case* out) {
     desc_ = {};
     desc_.schema = &schema_;
@@ -46,7 +46,7 @@ class ElementCaseMaker {
  private:
   ByteSource& source() { return make_.source(); }
 
-  // One type for all tensors that the schema ties together.
+  // Draws one type for all tensors that the schema ties together.
   void DrawTypes() {
     const LevelSupport& support = SupportAt(schema_, kLatestFeatureLevel);
     types_.assign(schema_.fields.size(), DataType::kUnknown);
@@ -78,7 +78,7 @@ class ElementCaseMaker {
       case FieldType::kTensorArray:
         return DrawQuantization();
       case FieldType::kFloat: {
-        // Bounds are often infinite; what an activation makes of infinite parameters is nobody's business.
+        // Bounds are often infinite; infinite parameters of activations are not tested.
         const bool is_bound = std::string_view(field.name) == "Min" || std::string_view(field.name) == "Max";
         return is_bound && source().OneIn(4) ? DrawInfinity() : DrawFloat();
       }
@@ -113,7 +113,7 @@ class ElementCaseMaker {
     if (field.kind == FieldKind::kInput) {
       return make_.Input(types_[i], IsParameter(field) ? ones : sizes_);
     }
-    // As often as not, an output that may replace the first input.
+    // In half of the cases, an output that may replace the first input.
     const TensorDesc* input = desc_.inputs()[0];
     OverlapBudget budget;
     if (schema_.in_place && input->type == types_[i] && source().OneIn(2) &&
@@ -123,7 +123,7 @@ class ElementCaseMaker {
     return make_.Output(types_[i], sizes_);
   }
 
-  // Scales, and zero points, of blocks.
+  // Scales and zero points of blocks.
   std::vector<TensorDesc> DrawQuantization() {
     std::vector<uint32_t> sizes = sizes_;
     for (uint32_t& size : sizes) {
@@ -203,7 +203,7 @@ class ElementCaseMaker {
   uint32_t quantization_type_ = 1;
 };
 
-// Numbers where functions change their behaviour.
+// Numbers near which functions change their behaviour.
 constexpr float kSpecials[] = {
     0.0f,    -0.0f,  1.0f,    -1.0f,   0.5f,    -0.5f,   1.5f,     2.5f,    -2.5f,         3.0f,       0.1f,
     -0.7f,   1e-3f,  8.5f,    -8.5f,   88.7f,   -104.f,  1e30f,    -1e30f,  1e-40f,        -1e-44f,    127.0f,

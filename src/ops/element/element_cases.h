@@ -1,11 +1,11 @@
-// What the cases of element-wise operators share with those of other families.
+// Shared by the cases of element-wise operators and those of other families.
 #pragma once
 
 #include "support/case_maker.h"
 
 namespace anydml::testing {
 
-// Numbers for a tensor: specials, whole numbers, small ones, or any bits.
+// Numbers for a tensor: special values, integers, small numbers, or any bits.
 Bytes ElementContent(const TensorDesc& tensor, CaseMaker& make);
 
 }  // namespace anydml::testing

@@ -1,7 +1,7 @@
-// The error function and what is made of it. Text inside a namespace: see math-inl.h and lane_math.h.
+// The error function and functions based on it. Included inside a namespace: see math-inl.h and lane_math.h.
 
 // erf(t) = 1 - e^-R(t) with R(t) = -ln(erfc(t)) = t (2 / sqrt(pi) + P(t)), relative error 2^-27.9 of erf for
-// t <= 3.93, from where erf rounds to 1. Near 0 nothing cancels, so one formula does for all.
+// t <= 3.93, beyond which erf rounds to 1. Near 0 nothing cancels, so one formula suffices.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Erf(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -21,11 +21,11 @@ ANYDML_MATH V Erf(D d, V x) {
   return hn::CopySignToAbs(hn::NegMulAdd(power, ExpTail(d, r), hn::Sub(one, power)), x);
 }
 
-// Erf for results that are rounded to FLOAT16: off by less than 1/100 of a half's spacing before that, with
-// half the instructions. erf(x) = x P(x^2 - c), where c is half the largest square.
+// Erf for results that are rounded to FLOAT16: its error is below 1/100 of a half's spacing before rounding,
+// at half the instructions. erf(x) = x P(x^2 - c), where c is half the largest square.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V ErfOfHalf(D d, V x) {
-  const V t = AtLeast(d, AtMost(d, x, 3.25f), -3.25f);  // from where the result is 1
+  const V t = AtLeast(d, AtMost(d, x, 3.25f), -3.25f);  // beyond which the result is 1
   const V v = hn::MulAdd(t, t, hn::Set(d, -5.28125f));
   const V s = hn::Mul(v, v);
   V p = hn::MulAdd(v, hn::Set(d, -0x1.6349acp-29f), hn::Set(d, 0x1.0f312ap-26f));
@@ -37,12 +37,12 @@ ANYDML_MATH V ErfOfHalf(D d, V x) {
   return hn::Mul(t, p);
 }
 
-// x Phi(x) = -P(1 / x^2) e^(-x^2 / 2) for x below -3, relative error 2^-26.6 of P. The square is half of
-// x^2, and in two words: an ulp of 100 is much in an exponent.
+// x Phi(x) = -P(1 / x^2) e^(-x^2 / 2) for x below -3, relative error 2^-26.6 of P. The exponent is half of
+// x^2, in two words: an ulp of 100 matters in an exponent.
 template <class D, class V>
 ANYDML_MATH V GeluFarBelow0(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V t = AtMost(d, hn::Abs(x), 14.4f);  // from where the result is 0
+  const V t = AtMost(d, hn::Abs(x), 14.4f);  // beyond which the result is 0
   const V half = hn::Mul(t, hn::Set(d, 0.5f));
   const V square = hn::Mul(t, half);
   const V square_low = ProductError(d, t, half, square);
@@ -55,7 +55,8 @@ ANYDML_MATH V GeluFarBelow0(D d, V x) {
   p = hn::MulAdd(s, p, hn::Set(d, 0x1.31763ap0f));
   p = hn::MulAdd(s, p, hn::Set(d, -0x1.987cf0p-2f));
   p = hn::MulAdd(s, p, hn::Set(d, 0x1.98844ep-2f));
-  // The power of two is 2^64 too large, which the last product takes back: it alone rounds to subnormals.
+  // The power of two is scaled by 2^64, which the last product undoes, so that only this product rounds to
+  // subnormals.
   const V magic = hn::Set(d, kToInteger + 127.0f + 64.0f);
   const V shifted = hn::NegMulAdd(square, hn::Set(d, 0x1.715476p0f), magic);
   const V r = SubtractLn2s(d, hn::Neg(square), hn::Sub(shifted, magic));
@@ -64,14 +65,14 @@ ANYDML_MATH V GeluFarBelow0(D d, V x) {
   return hn::Mul(scaled, hn::Set(d, -0x1p-64f));
 }
 
-// x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3,
-// Phi(-t) = e^(-t^2 / 2 - t L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
-// inputs; above 3 the difference needs not be exact. NaNs are among the few, and become the one of Canonical.
-// kNear: there are none of these.
+// x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3, Phi(-t)
+// = e^(-t^2 / 2 - t L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 few inputs occur, so they
+// are handled separately; above 3 the difference need not be exact. NaNs are handled with the few inputs and
+// become canonical. kNear: there are none of these.
 template <bool kNear = false, class D, class V = hn::Vec<D>>
 ANYDML_MATH V Gelu(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V t = MagnitudeAtMost(d, x, 6.0f);  // from where the result is x
+  const V t = MagnitudeAtMost(d, x, 6.0f);  // beyond which the result is x
   const V half = hn::Mul(t, hn::Set(d, 0.5f));
   const V square = hn::Mul(t, half);
   V l = hn::MulAdd(t, hn::Set(d, 0x1.c6b9aap-15f), hn::Set(d, -0x1.b5627p-12f));
@@ -82,7 +83,7 @@ ANYDML_MATH V Gelu(D d, V x) {
   const V magic = hn::Set(d, kToInteger + 127.0f);
   const V shifted = hn::NegMulAdd(hn::MulAdd(t, l, square), hn::Set(d, 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);
-  // The square once more, exactly: an ulp of it is much in an exponent.
+  // Recomputes the square exactly: an ulp of it matters in an exponent.
   V r = ExactNegMulAdd(d, t, half, hn::Mul(n, hn::Set(d, -0x1.62e4p-1f)));
   r = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(t, l, r));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
@@ -96,7 +97,7 @@ ANYDML_MATH V Gelu(D d, V x) {
   return y;
 }
 
-// Whether there are none of them in four vectors.
+// Whether four vectors have none of the inputs that are handled separately.
 template <class D, class V>
 ANYDML_MATH bool AreNearGelus(D d, V a, V b, V c, V e) {
   const V least = hn::Set(d, -3.0f);
@@ -125,12 +126,11 @@ ANYDML_MATH V HalfOfPower(D d, V z) {
 #endif
 }
 
-// Gelu for results that are rounded to FLOAT16: off by less than 1/20 of a half's spacing before that, with
-// half the instructions. Phi(-t) = 2^(t P(t)) / 2; what the exponent loses as one word is too little to
-// matter.
+// Gelu for results that are rounded to FLOAT16: its error is below 1/20 of a half's spacing before rounding,
+// at half the instructions. Phi(-t) = 2^(t P(t)) / 2; the exponent may lose precision as one word.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V GeluOfHalf(D d, V x) {
-  const V t = AtMost(d, hn::Abs(x), 6.25f);  // from where the result is 0 or x
+  const V t = AtMost(d, hn::Abs(x), 6.25f);  // beyond which the result is 0 or x
   const V s = hn::Mul(t, t);
   V p = hn::MulAdd(t, hn::Set(d, 0x1.1dd81p-15f), hn::Set(d, -0x1.931c06p-11f));
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, 0x1.07680ap-7f), hn::Set(d, -0x1.b45284p-5f)));

@@ -1,7 +1,7 @@
-// e^x and what is made of it. Text inside a namespace: see math-inl.h and lane_math.h.
+// e^x and functions based on it. Included inside a namespace: see math-inl.h and lane_math.h.
 
-// e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2; relative error 2^-28.2 of e^r. (Polynomials are
-// evaluated in pairs of terms where r^2 is at hand: shorter chains, no more instructions.)
+// e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2; relative error 2^-28.2 of e^r. (Polynomials are evaluated in
+// pairs of terms if r^2 is available: shorter dependency chains, no more instructions.)
 template <class D, class V>
 ANYDML_MATH V ExpTail(D d, V r) {
   const V s = hn::Mul(r, r);
@@ -21,7 +21,7 @@ ANYDML_MATH V MinusExpTail(D d, V r) {
   return hn::NegMulAdd(s, q, r);
 }
 
-// x - n ln 2. The high part of ln 2 has 16 bits, so that n times it is exact for |n| < 256.
+// x - n ln 2. The high part of ln 2 has 16 bits, so that its product with n is exact for |n| < 256.
 template <class D, class V>
 ANYDML_MATH V SubtractLn2s(D d, V x, V n) {
   return hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x));
@@ -68,11 +68,12 @@ ANYDML_MATH V TimesExp(D d, V factor, V t, V low) {
 template <class D, class V>
 ANYDML_MATH bool HaveNormalExp(D d, V a, V b, V c, V e) {
   const V squares = hn::MulAdd(e, e, hn::MulAdd(c, c, hn::MulAdd(b, b, hn::Mul(a, a))));
-  return hn::AllTrue(d, hn::Lt(squares, hn::Set(d, 7500.0f)));  // whose root is 86.6
+  return hn::AllTrue(d, hn::Lt(squares, hn::Set(d, 7500.0f)));  // |x| < 86.6
 }
 
-// e^x where that is a normal number, with fused instructions: the same bits as Exp's, of which half is for
-// others. (Another magic number would matter half way between two n, which is where x is a multiple of 2^22.)
+// e^x if that is a normal number, with FMA: the same bits as Exp, half of whose instructions handle other
+// results. (A different magic number would matter only halfway between two values of n, where x is a multiple
+// of 2^22.)
 template <class D, class V>
 ANYDML_MATH V NormalExp(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -88,7 +89,7 @@ template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Expm1(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V clamped = AtLeast(d, AtMost(d, x, 89.0f), -18.0f);
-  // Half the power of two, which may be 2^128.
+  // Half the power of two, which may itself be 2^128.
   const V magic = hn::Set(d, kToInteger + 126.0f);
   const V shifted = hn::MulAdd(clamped, hn::Set(d, 0x1.715476p0f), magic);
   const V tail = ExpTail(d, SubtractLn2s(d, clamped, hn::Sub(shifted, magic)));
@@ -97,8 +98,8 @@ ANYDML_MATH V Expm1(D d, V x) {
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f)), x, hn::Add(half, half));
 }
 
-// Half of sinh |x| and of cosh x, the same way: with e^r = 1 + c + s, c even and s odd, and
-// e^-r = 1 + c - s, sinh is (1 + c) (2^n - 2^-n) / 2 + s (2^n + 2^-n) / 2, and nothing cancels.
+// Half of sinh |x| and of cosh x: with e^r = 1 + c + s, c even and s odd, and e^-r = 1 + c - s, sinh is (1 +
+// c) (2^n - 2^-n) / 2 + s (2^n + 2^-n) / 2, and nothing cancels.
 template <bool kCosh, class D, class V>
 ANYDML_MATH V HalfHyperbolic(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -111,7 +112,7 @@ ANYDML_MATH V HalfHyperbolic(D d, V x) {
   c = hn::Mul(square, hn::MulAdd(square, c, hn::Set(d, 0.5f)));
   const V p = hn::MulAdd(square, hn::Set(d, 0x1.1227acp-7f), hn::Set(d, 0x1.5554bp-3f));
   const V s = hn::MulAdd(hn::Mul(r, square), p, r);
-  // 2^(n - 2) and 2^(-n - 2), or 0 where that is too small to matter.
+  // 2^(n - 2) and 2^(-n - 2), or 0 if that is negligible.
   const auto n = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kToInteger)));
   const V up = hn::BitCast(d, hn::ShiftLeft<23>(n));
   const auto down_exponent = hn::Max(hn::Sub(hn::Set(di, 250), n), hn::Zero(di));
@@ -143,7 +144,7 @@ template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Sigmoid(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V unit = hn::Set(d, 0x1p-32f);
-  const V clamped = AtLeast(d, AtMost(d, x, 30.0f), -105.0f);  // from where the result is 1, or 0
+  const V clamped = AtLeast(d, AtMost(d, x, 30.0f), -105.0f);  // beyond which the result is 1, or 0
   const V magic = hn::Set(d, kToInteger + 127.0f - 32.0f);
   const V shifted = hn::NegMulAdd(clamped, hn::Set(d, 0x1.715476p0f), magic);
   const V r = SubtractLn2s(d, clamped, hn::Sub(magic, shifted));
@@ -153,12 +154,12 @@ ANYDML_MATH V Sigmoid(D d, V x) {
 
 // (1 - z) / (1 + z) with z = e^-2|x| = 2^-n (1 - 2 u), where |x| = n ln(2) / 2 + r, so that nothing cancels:
 // (1 - 2^-n + 2 2^-n u) / (1 + 2^-n - 2 2^-n u), both halved. u = (1 - e^-2r) / 2 is a polynomial, absolute
-// error 2^-29.2. A NaN is the result of the quotient.
+// error 2^-29.2. A NaN propagates through the quotient.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Tanh(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V half = hn::Set(d, 0.5f);
-  const V a = AtMost(d, hn::Abs(x), 9.1f);  // from where the result is 1
+  const V a = AtMost(d, hn::Abs(x), 9.1f);  // beyond which the result is 1
   const V magic = hn::Set(d, kToInteger + 127.0f);
   const V shifted = hn::NegMulAdd(a, hn::Set(d, 0x1.715476p1f), magic);
   const V r = hn::NegMulAdd(hn::Sub(magic, shifted), hn::Set(d, 0x1.62e43p-2f), a);

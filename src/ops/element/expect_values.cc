@@ -33,7 +33,7 @@ void PutElement(const TensorDesc& tensor, uint64_t offset, uint64_t element, Byt
   }
 }
 
-// The lower half of a byte comes first.
+// The first element is in the lower half of a byte.
 Values Make4Bits(DataType type, const std::vector<uint8_t>& elements) {
   const TensorDesc tensor = Packed(type, {static_cast<uint32_t>(elements.size())});
   Bytes bytes(tensor.total_bytes, kGap);
@@ -55,7 +55,7 @@ std::string Text(DataType type, uint64_t bits) {
   }
 }
 
-// Steps between neighbours of FLOAT32 or FLOAT16. Other signs and NaNs are infinitely far.
+// The distance in units between FLOAT32 or FLOAT16 neighbours. Other signs and NaNs are infinitely far.
 bool Within(DataType type, uint64_t a, uint64_t b, uint32_t ulps) {
   const uint64_t sign = uint64_t{1} << (BitSize(type) - 1);
   const uint64_t infinity = type == DataType::kFloat32 ? 0x7F800000u : 0x7C00u;
@@ -65,7 +65,7 @@ bool Within(DataType type, uint64_t a, uint64_t b, uint32_t ulps) {
   return (a > b ? a - b : b - a) <= ulps;
 }
 
-// Numbers are compared as far as `ulps` says, and what lies between them.
+// Compares numbers within `ulps`, and the bytes between them exactly.
 std::string Difference(const Values& expected, const Bytes& given, uint32_t ulps) {
   const TensorDesc& tensor = expected.tensor;
   Bytes rest = given;
@@ -93,7 +93,7 @@ FieldValue NeutralAttribute(const FieldSchema& field) {
   }
 }
 
-// Which operators some test has expected something of.
+// The operators for which some test has expected values.
 std::set<uint32_t>& Expected() {
   static std::set<uint32_t> types;
   return types;
@@ -204,11 +204,11 @@ void Expect(const char* operator_name, const std::vector<Values>& inputs, Attrib
   const ::testing::ScopedTrace trace(file, line, operator_name);
   const OperatorDesc desc = Describe(operator_name, inputs, attributes, outputs);
   Expected().insert(desc.schema->type);
-  std::vector<Bytes> bytes(desc.inputs().size());  // optional ones at the end may have been left out
+  std::vector<Bytes> bytes(desc.inputs().size());  // trailing optional ones may be omitted
   for (size_t i = 0; i < inputs.size(); ++i) bytes[i] = inputs[i].bytes;
   for (const char* name : RunnableImplementations(desc)) {
     const RunResult result = RunOperator(desc, bytes, {.implementation = name});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     const bool is_reference = std::string(name) == "cpu.reference";
     ASSERT_EQ(result.outputs.size(), outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -1,5 +1,5 @@
-// Operators on a few numbers, and what must come out: literals that were worked out from the specification
-// (by hand, or in higher precision), not with this code.
+// Runs operators on a few numbers and compares with literals that were derived from the specification (by
+// hand, or in higher precision), not with this code.
 #pragma once
 
 #include <initializer_list>
@@ -14,15 +14,15 @@
 namespace anydml::testing {
 
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();  // 0x7FC00000, as every NaN result
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();  // 0x7FC00000, as all NaN results
 
-// A tensor with its elements. Of rank 0: absent.
+// A tensor with its elements. Rank 0: absent.
 struct Values {
   TensorDesc tensor;
   Bytes bytes;
 };
 
-// Packed, of one dimension.
+// Packed, one-dimensional.
 Values F32(std::initializer_list<float> elements);
 Values F16(std::initializer_list<float> elements);  // all of them halves
 Values F64(std::initializer_list<double> elements);
@@ -36,12 +36,12 @@ Values U16(std::initializer_list<uint16_t> elements);
 Values U8(std::initializer_list<uint8_t> elements);
 Values I4(std::initializer_list<int8_t> elements);
 Values U4(std::initializer_list<uint8_t> elements);
-// Floating point by its bits.
+// Floating point given as bits.
 Values F32Bits(std::initializer_list<uint32_t> elements);
 Values F16Bits(std::initializer_list<uint16_t> elements);
 Values F64Bits(std::initializer_list<uint64_t> elements);
 
-// The same elements, in row-major order, with other sizes and strides (packed where there are none).
+// The same elements, in row-major order, with other sizes and strides (packed if there are none).
 Values Shaped(const Values& values, const std::vector<uint32_t>& sizes,
               const std::vector<uint32_t>& strides = {});
 
@@ -56,19 +56,19 @@ Scalar ScalarOf(T value) {
   return scalar;
 }
 
-// Tensors go to the operator's fields in their order, the last ones to its array of quantisation tensors, of
-// which it has the number and the type from them. Attributes that are left out are 0 or absent.
+// Tensors are assigned to the operator's fields in order, the last ones to its array of quantisation tensors,
+// whose number and type they determine. Omitted attributes are 0 or absent.
 OperatorDesc Describe(const char* operator_name, const std::vector<Values>& inputs, Attributes attributes,
                       const std::vector<Values>& outputs);
 
-// Runs the operator with every implementation and expects `outputs`: the reference within one ulp of them if
-// ulps > 0, others within `ulps` (FLOAT16: one), and all the same bits where it is 0. Gaps included.
-// (The place is the call's; clang 14 has no std::source_location.)
+// Runs the operator with every implementation and expects `outputs`, including the bytes in gaps: with ulps >
+// 0 the reference within one ulp and others within `ulps` (FLOAT16: one); with 0 all bits must match. (The
+// location is the caller's; clang 14 has no std::source_location.)
 void Expect(const char* operator_name, const std::vector<Values>& inputs, Attributes attributes,
             const std::vector<Values>& outputs, uint32_t ulps = 0, const char* file = __builtin_FILE(),
             int line = __builtin_LINE());
 
-// The types of all operators that Expect was called for.
+// The types of all operators for which Expect was called.
 const std::set<uint32_t>& ExpectedOperators();
 
 }  // namespace anydml::testing

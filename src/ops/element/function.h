@@ -1,17 +1,17 @@
-// The table of element functions: what an instruction of an element program can do. A row names a
-// function, the number of its sources and parameters, the classes of registers that it is defined for,
-// and how far its result may be from the true one.
+// The table of element functions, which the instructions of element programs apply. A row names a function,
+// the number of its sources and parameters, the register classes for which it is defined, and the error bound
+// of its result.
 //
-// Each function has one body, in functions-inl.h (written in Highway's vocabulary: vectors on CPUs, one
-// lane on GPUs and without Highway) or in scalar_functions.h (one lane everywhere), and one line in
-// reference_functions.h, which is what all others are tested against.
+// Each function has one body, in functions-inl.h (written in Highway's vocabulary: vectors on CPUs, one lane
+// on GPUs and without Highway) or in scalar_functions.h (one lane everywhere), and one line in
+// reference_functions.h, against which all others are tested.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// What a register holds. Elements are converted when they are loaded and stored.
+// The content of a register. Elements are converted when they are loaded and stored.
 enum class Class : uint8_t { kF32, kI32, kU32, kF64, kI64, kU64 };
 inline constexpr uint32_t kClassCount = 6;
 
@@ -27,9 +27,9 @@ inline constexpr uint32_t N = 0;  // none
 
 // V(name, sources, parameters, classes with a body in functions-inl.h,
 //   classes with a body in scalar_functions.h, ulps of FLOAT32; 0: exact)
-// Where a function does not depend on the sign (Add), the signed class serves the unsigned one, too.
-// RoundToHalf, FloatBits, HalfBits and HalfFromBits are what storing an element and loading it again, as a
-// number or by its bits, does to it; the results of FloatBits and HalfBits are UINT32, HalfFromBits' FLOAT32.
+// If a function does not depend on the sign (Add), the signed class serves the unsigned one, too.
+// RoundToHalf, FloatBits, HalfBits and HalfFromBits do what storing an element and loading it again does, as
+// a number or as bits; the results of FloatBits and HalfBits are UINT32, that of HalfFromBits is FLOAT32.
 #define ANYDML_ARITHMETIC_FUNCTIONS(V)          \
   V(Add, 2, 0, F | I, L, 0)                     \
   V(Subtract, 2, 0, F | I, L, 0)                \
@@ -141,8 +141,8 @@ enum class ElementFunction : uint8_t {
   kLoad,
   kStore,
   kConstant,
-  // From one class to another: integers to floating point to the nearest, floating point to integers
-  // toward zero and saturated to the range of a data type (the parameter), NaN to 0.
+  // Between classes: integers to floating point round to nearest; floating point to integers truncate and
+  // saturate to the range of a data type (the parameter), with NaN to 0.
   kConvert,
 #define ANYDML_ENUMERATOR(name, ...) k##name,
   ANYDML_ELEMENT_FUNCTIONS(ANYDML_ENUMERATOR)

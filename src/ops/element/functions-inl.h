@@ -1,9 +1,9 @@
-// The bodies of the element functions, in Highway's vocabulary (hn): vectors of a Highway target, or one
-// lane (lane.h). Text inside a namespace, in which
-// `hn` and `math` (math-inl.h's functions) are names: see cpu/loops-inl.h and lane_functions.h.
+// The bodies of the element functions, in Highway's vocabulary (hn): vectors of a Highway target, or one lane
+// (lane.h). Included inside a namespace that defines `hn` and `math` (math-inl.h's functions): see
+// cpu/loops-inl.h and lane_functions.h.
 //
-// A body is struct Name { template <class D, class V> V Call(D d, V a[, V b[, V c]], const Instruction&) }.
-// d is the tag of the sources' class. Sums and products that are rounded separately are written Mul, Add;
+// A body is struct Name { template <class D, class V> V Call(D d, V a[, V b[, V c]], const Instruction&) }. d
+// is the tag of the sources' class. Sums and products that must be rounded separately are written Mul, Add;
 // compilers may not contract them.
 
 #define ANYDML_UNARY(name)                                               \
@@ -31,7 +31,7 @@
   ANYDML_BODY V name::Call([[maybe_unused]] D d, V a, V b, V c,                    \
                            [[maybe_unused]] const Instruction& instruction)
 
-// Some have a body in scalar_functions.h only.
+// Functions with a body in scalar_functions.h only.
 #define ANYDML_DECLARE(name, ...) struct name;
 ANYDML_ELEMENT_FUNCTIONS(ANYDML_DECLARE)
 #undef ANYDML_DECLARE
@@ -48,7 +48,7 @@ ANYDML_BODY hn::Vec<D> Parameter(D d, const Instruction& instruction, int i) {
   }
 }
 
-// 1 where the mask is set, as bits of the class's width.
+// 1 in lanes where the mask is set, as bits of the class's width.
 template <class D, class M>
 ANYDML_BODY hn::Vec<D> OneWhere(D d, M mask) {
   const hn::RebindToUnsigned<D> du;
@@ -70,9 +70,9 @@ ANYDML_BODY hn::Vec<D> InfinityOf(D d) {
   return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7F800000u));
 }
 
-// Which NaN an operation on NaNs gives depends on the machine: make it one and the same. (Where
-// ANYDML_STORES_ONE_NAN, stores do it, once for all instructions before; where ANYDML_KEEPS_NANS, a stage of
-// its own.)
+// Which NaN an operation on NaNs returns depends on the machine: make it canonical. (With
+// ANYDML_STORES_ONE_NAN, stores do that once for all preceding instructions; with ANYDML_KEEPS_NANS, a
+// separate stage does.)
 template <class D, class V>
 ANYDML_BODY V OneNan([[maybe_unused]] D d, V x) {
 #if !defined(ANYDML_STORES_ONE_NAN) && !defined(ANYDML_KEEPS_NANS)
@@ -83,7 +83,7 @@ ANYDML_BODY V OneNan([[maybe_unused]] D d, V x) {
   return x;
 }
 
-// Highway has >= and <= of floating point only.
+// Highway has >= and <= for floating point only.
 template <class D, class V>
 ANYDML_BODY auto NotLess(D, V a, V b) {
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
@@ -93,8 +93,8 @@ ANYDML_BODY auto NotLess(D, V a, V b) {
   }
 }
 
-// The larger of two numbers, of which +0 is larger than -0. Of zeros, Max gives the first, the second or +0,
-// as the target pleases; both orders together have both. What comes of a NaN is nothing to use.
+// The larger of two numbers, with +0 larger than -0. Of two zeros, Max may return either operand or +0,
+// depending on the target; both operand orders together cover both. The result for a NaN is unspecified.
 template <class V>
 ANYDML_BODY V LargerNumberOf(V a, V b) {
   return hn::And(hn::Max(a, b), hn::Max(b, a));
@@ -104,7 +104,7 @@ ANYDML_BODY V SmallerNumberOf(V a, V b) {
   return hn::Or(hn::Min(a, b), hn::Min(b, a));
 }
 
-// The same; NaN if one is.
+// The same; NaN if either is.
 template <class D, class V>
 ANYDML_BODY V LargerOf([[maybe_unused]] D d, V a, V b) {
 #ifdef ANYDML_STORES_ONE_NAN
@@ -139,7 +139,7 @@ ANYDML_BODY V Clamped(D d, V x, V low, V high) {
     return hn::IfThenElse(hn::Or(IsNanMask(d, x), bound_is_nan), QuietNan(d), number);
   }
 #endif
-  return LargerOf(d, low, SmallerOf(d, x, high));  // low where low > high
+  return LargerOf(d, low, SmallerOf(d, x, high));  // `low` if low > high
 }
 
 // max(0, min(alpha x + beta, 1))
@@ -189,7 +189,7 @@ ANYDML_BINARY(DifferenceSquare) {
 ANYDML_BINARY(ModulusTruncate) { return OneNan(d, math::Fmod(d, a, b)); }
 ANYDML_BINARY(ModulusFloor) {
   const V rest = math::Fmod(d, a, b);
-  // Of the divisor's sign: one more divisor where the rest has the other one.
+  // The result has the divisor's sign: add the divisor if the remainder has the other one.
   const hn::RebindToSigned<D> di;
   const auto differs = hn::RebindMask(d, hn::Lt(hn::BitCast(di, hn::Xor(rest, b)), hn::Zero(di)));
   const auto some = hn::Ne(rest, hn::Zero(d));
@@ -210,13 +210,13 @@ ANYDML_UNARY(Sign) {
 }
 ANYDML_UNARY(Reciprocal) { return OneNan(d, hn::Div(hn::Set(d, 1.0f), a)); }
 ANYDML_UNARY(SquareRoot) { return OneNan(d, hn::Sqrt(a)); }
-// With the argument's sign, which zeros lose in Highway 1.0 on x86-64 without SSE4.
+// Restores the argument's sign, which zeros lose in Highway 1.0 on x86-64 without SSE4.
 ANYDML_UNARY(Ceil) { return OneNan(d, hn::CopySign(hn::Ceil(a), a)); }
 ANYDML_UNARY(Floor) { return OneNan(d, hn::CopySign(hn::Floor(a), a)); }
 ANYDML_UNARY(RoundHalfToEven) { return OneNan(d, hn::CopySign(hn::Round(a), a)); }
 ANYDML_UNARY(RoundTowardZero) { return OneNan(d, hn::Trunc(a)); }
 ANYDML_UNARY(RoundHalfAway) {
-  // Half of an ulp less than 1/2: what is added must not round 0.49999997 up to 1.
+  // Half an ulp less than 1/2, so that the addition does not round 0.49999997 up to 1.
   const V half = hn::CopySignToAbs(hn::Set(d, 0.49999997f), a);
   return OneNan(d, hn::Trunc(hn::Add(a, half)));
 }
@@ -255,7 +255,7 @@ ANYDML_BINARY(ClipGrad) {
       hn::Or(NotLess(d, Parameter(d, instruction, 0), a), NotLess(d, a, Parameter(d, instruction, 1)));
   return OneNan(d, hn::IfThenElse(outside, hn::Zero(d), b));
 }
-// clamp(round(a / b) + c): numbers that are not whole after the sum are far outside of the bounds.
+// clamp(round(a / b) + c): sums that are not integers are far outside the bounds.
 ANYDML_TERNARY(Quantize) {
   const V quotient = hn::Round(hn::Div(a, b));
   const V whole = hn::IfThenElse(IsNanMask(d, quotient), hn::Zero(d), quotient);
@@ -276,7 +276,8 @@ ANYDML_TERNARY(AdamUpdate) {
   return OneNan(d, hn::Div(hn::Mul(rate, b), hn::Add(hn::Sqrt(c), Parameter(d, instruction, 1))));
 }
 
-// Through FLOAT16, to nearest even. Below 2^-14, adding 1/2 rounds at 2^-24, the spacing of subnormal halves.
+// Rounds to FLOAT16, to nearest even. Below 2^-14, adding 1/2 rounds at 2^-24, the spacing of subnormal
+// halves.
 template <class D, class V>
 ANYDML_BODY V RoundedToHalf([[maybe_unused]] D d, V a) {
 #ifdef ANYDML_STORES_ONE_NAN
@@ -311,7 +312,7 @@ ANYDML_UNARY(HalfBits) {
   const auto is_nan = hn::RebindMask(du, IsNanMask(d, a));
   return hn::BitCast(d, hn::IfThenElse(is_nan, hn::Set(du, 0x7E00u), hn::Or(half, sign)));
 }
-// NaNs keep their payload, as they do when they are loaded.
+// NaNs keep their payload, as in a load.
 ANYDML_UNARY(HalfFromBits) {
   const hn::RebindToFloat<D> df;
   const V sign = hn::ShiftLeft<16>(hn::And(a, hn::Set(d, 0x8000u)));
@@ -325,7 +326,7 @@ ANYDML_UNARY(HalfFromBits) {
   return hn::Or(number, sign);
 }
 
-// Logic. The result's bits are 0 or 1 of the unsigned class.
+// Logic. The result is 0 or 1 of the unsigned class.
 ANYDML_BINARY(Equal) { return OneWhere(d, hn::Eq(a, b)); }
 ANYDML_BINARY(Greater) { return OneWhere(d, hn::Gt(a, b)); }
 ANYDML_BINARY(Less) { return OneWhere(d, hn::Lt(a, b)); }

@@ -1,8 +1,8 @@
-// Inverses of functions of angles, and of hyperbolic ones. Text inside a namespace: see math-inl.h and
+// Inverses of trigonometric and hyperbolic functions. Included inside a namespace: see math-inl.h and
 // lane_math.h.
 
-// asin(y) for |y| <= kAsinNear0, where s = y^2; relative error 2^-25.69. From there on asin(a) is
-// pi / 2 - 2 asin(sqrt((1 - a) / 2)), and that asin is below 1/2, which rounds better than above.
+// asin(y) for |y| <= kAsinNear0, with s = y^2; relative error 2^-25.69. Beyond that, asin(a) is pi / 2 - 2
+// asin(sqrt((1 - a) / 2)), and that asin is below 1/2, where numbers are denser than above.
 inline constexpr float kAsinNear0 = 0.55f;
 
 template <class D, class V>
@@ -35,7 +35,7 @@ ANYDML_MATH V Acos(D d, V x) {
   const V s = hn::IfThenElse(large, hn::NegMulAdd(a, half, half), hn::Mul(a, a));
   V y = AsinNear0(d, hn::IfThenElse(large, hn::Sqrt(s), x), s);
   y = hn::IfThenElse(large, hn::Add(y, y), y);
-  // What y is subtracted from, in two words.
+  // The minuend, in two words.
   const V from = hn::IfThenElse(large, hn::Set(d, 0x1.921fb6p1f), hn::Set(d, 0x1.921fb6p0f));
   const V from_low = hn::IfThenElse(large, hn::Set(d, -0x1.777a5cp-24f), hn::Set(d, -0x1.777a5cp-25f));
   const V subtracted = hn::Sub(from, hn::Sub(y, from_low));
@@ -86,7 +86,7 @@ ANYDML_MATH V Atan2(D d, V y, V x) {
   return hn::CopySign(angle, y);
 }
 
-// ln(2 a) where a is large: asinh and acosh without their small terms.
+// ln(2 a) for large a: asinh and acosh without their small terms.
 template <class D, class V>
 ANYDML_MATH V LogOfDouble(D d, V a) {
   const V log = hn::Add(LogOfTwo(d, a, hn::Zero(d)), hn::Set(d, 0x1.62e43p-1f));
@@ -116,7 +116,7 @@ template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Acosh(D d, V x) {
   const V one = hn::Set(d, 1.0f);
   const V clamped = AtMost(d, x, 0x1p20f);
-  const V more = hn::Sub(clamped, one);  // than 1
+  const V more = hn::Sub(clamped, one);  // x - 1
   V low, root_low;
   const V factor = SumInTwo(d, clamped, one, low);
   const V square = hn::Mul(more, factor);
@@ -143,7 +143,7 @@ ANYDML_MATH V Atanh(D d, V x) {
   const V sum = SumInTwo(d, one, q, low);
   V y = hn::Mul(LogOfTwo(d, sum, hn::Add(low, hn::Div(rest, below))), hn::Set(d, 0.5f));
   y = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0x1p-12f)), a, y);
-  // Where 1 - a is 0, 1 / 0 is the pole.
+  // If 1 - a is 0, 1 / 0 is the pole.
   y = hn::IfThenElse(hn::Lt(a, one), y, hn::Div(one, below));
   const V nan = hn::Set(d, lane::kNan);
   return hn::CopySign(hn::IfThenElse(hn::Le(a, one), y, nan), x);

@@ -1,6 +1,6 @@
-// One lane that speaks Highway: the names, argument orders and meanings of hwy::HWY_NAMESPACE for plain
-// numbers, so that one text of a function serves vectors, host code without Highway, and CUDA threads.
-// A mask is a bool. MulAdd rounds once. Mul and Add are never fused: device code says so itself, host code is
+// Highway for one lane: the names, argument orders and meanings of hwy::HWY_NAMESPACE for plain numbers, so
+// that one source of a function serves vectors, host code without Highway, and CUDA threads. A mask is a
+// bool. MulAdd rounds once. Mul and Add are never fused: device code uses intrinsics for that, host code is
 // compiled with -ffp-contract=off.
 #pragma once
 
@@ -39,7 +39,7 @@ using RebindToUnsigned = Tag<std::conditional_t<sizeof(TFromD<D>) == 8, uint64_t
 template <class D>
 using RebindToFloat = Tag<std::conditional_t<sizeof(TFromD<D>) == 8, double, float>>;
 
-// As constants, because device code cannot call the functions.
+// Constants, because device code cannot call the functions.
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 template <typename T>
@@ -181,7 +181,7 @@ ANYDML_LANE T MulAdd(T mul, T x, T add) {
 }
 #endif
 
-// Changes the sign of NaNs and zeros too.
+// Also changes the sign of NaNs and zeros.
 template <Float T>
 ANYDML_LANE T Neg(T a) {
   return -a;
@@ -222,7 +222,7 @@ ANYDML_LANE T CopySignToAbs(T magnitude, T sign) {
   return CopySign(magnitude, sign);
 }
 
-// Not for NaNs, about which Highway's targets disagree, nor where it matters which of two zeros comes out.
+// Do not use it with NaNs, for which Highway's targets differ, nor where the sign of a zero matters.
 template <typename T>
 ANYDML_LANE T Min(T a, T b) {
   return b < a ? b : a;
@@ -252,12 +252,13 @@ ANYDML_LANE T Ceil(T a) {
   return std::ceil(a);
 }
 
-// Integers to floats round to nearest even; floats to integers truncate and saturate. NaNs become anything.
+// Integers to floats round to nearest even; floats to integers truncate and saturate. The result for NaNs is
+// unspecified.
 template <class D, typename From>
 ANYDML_LANE Vec<D> ConvertTo(D, From a) {
   using To = Vec<D>;
   if constexpr (Float<From> && Integer<To>) {
-    // The highest rounds up to a power of two.
+    // The largest integer rounds up to a power of two.
     if (!(a < static_cast<From>(kHighest<To>))) return kHighest<To>;
     if (!(a > static_cast<From>(kLowest<To>))) return kLowest<To>;
   }
@@ -288,7 +289,7 @@ template <typename T>
 ANYDML_LANE bool Eq(T a, T b) {
   return a == b;
 }
-// Not to be used where NaNs may come: Highway's targets disagree. IsNaN finds them.
+// Do not use it with NaNs, for which Highway's targets differ; use IsNaN.
 template <typename T>
 ANYDML_LANE bool Ne(T a, T b) {
   return a != b;
@@ -319,7 +320,7 @@ ANYDML_LANE T IfThenZeroElse(bool mask, T no) {
   return mask ? T{0} : no;
 }
 
-// Zero where a < 0 (also for -0, as on some targets); NaNs become anything.
+// Zero if a < 0 (also for -0, as on some targets); unspecified for NaNs.
 template <Float T>
 ANYDML_LANE T ZeroIfNegative(T a) {
 #ifdef __CUDA_ARCH__

@@ -19,7 +19,7 @@ inline constexpr bool kFused = true, kLooksAtLanes = true;
 template <class D>
 inline constexpr bool kScales = false;  // see math-inl.h
 
-// The larger of x and `bound`; a NaN stays.
+// The larger of x and `bound`; keeps NaNs.
 template <class D>
 ANYDML_LANE float AtLeast(D, float x, float bound) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -42,17 +42,17 @@ ANYDML_LANE float AtMost(D, float x, float bound) {
 #endif
 }
 
-// The smaller of |x| and `bound`; anything where x is a NaN.
+// The smaller of |x| and `bound`; unspecified for NaNs.
 template <class D>
 ANYDML_LANE float MagnitudeAtMost(D d, float x, float bound) {
   return AtMost(d, Abs(x), bound);
 }
 
-// 1 / x to the nearest, for x and results that are far from overflow and underflow.
+// 1 / x, correctly rounded, for x and results far from overflow and underflow.
 template <class D>
 ANYDML_LANE float Inverse(D, float x) {
 #ifdef __CUDA_ARCH__
-  float y;  // off by one ulp at most, from which one step leads to the nearest
+  float y;  // off by at most one ulp; one Newton step makes it correctly rounded
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return __fmaf_rn(__fmaf_rn(-x, y, 1.0f), y, y);
 #else
@@ -60,13 +60,13 @@ ANYDML_LANE float Inverse(D, float x) {
 #endif
 }
 
-// a / b to the nearest, likewise, and with the sign of a where a is 0.
+// a / b, likewise, and with the sign of a if a is 0.
 template <class D>
 ANYDML_LANE float Quotient(D d, float a, float b) {
 #ifdef __CUDA_ARCH__
   const float inverse = Inverse(d, b);
   const float quotient = __fmul_rn(a, inverse);
-  // What is left is taken negative: 0 times the inverse is added to -0 otherwise, which gives +0.
+  // The remainder is computed negated: otherwise 0 times the inverse is added to -0, which gives +0.
   return __fmaf_rn(-__fmaf_rn(b, quotient, -a), inverse, quotient);
 #else
   return a / b;

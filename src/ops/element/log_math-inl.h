@@ -1,6 +1,6 @@
-// Logarithms and powers. Text inside a namespace: see math-inl.h and lane_math.h.
+// Logarithms and powers. Included inside a namespace: see math-inl.h and lane_math.h.
 
-// Where a logarithm of a number that is not positive and finite goes; `log` elsewhere.
+// The logarithm's value for numbers that are not positive and finite; `log` for others.
 template <class D, class V>
 ANYDML_MATH V WithLogLimits(D d, V x, V log) {
   const V infinity = hn::Set(d, lane::kInfinity);
@@ -10,7 +10,7 @@ ANYDML_MATH V WithLogLimits(D d, V x, V log) {
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), positive, at_or_below_0);
 }
 
-// x = 2^exponent * the result, which begins at the float with the bits `first`, for positive normal x.
+// x = 2^exponent * the result, for positive normal x; the result is at least the float with the bits `first`.
 template <class D, class V>
 ANYDML_MATH V SplitNormal(D d, V x, int32_t first, V& exponent) {
   const hn::RebindToSigned<D> di;
@@ -20,7 +20,7 @@ ANYDML_MATH V SplitNormal(D d, V x, int32_t first, V& exponent) {
   return hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
 }
 
-// And for subnormal x, of which kNormal has none.
+// The same, also for subnormal x unless kNormal.
 template <bool kNormal, class D, class V>
 ANYDML_MATH V SplitPositive(D d, V x, int32_t first, V& exponent) {
   if constexpr (kNormal) return SplitNormal(d, x, first, exponent);
@@ -50,13 +50,13 @@ ANYDML_MATH V LogNear1(D d, V f) {
 template <class D, class V>
 ANYDML_MATH bool ArePositiveNormals(D, V a, V b, V c, V e) {
   const hn::RebindToUnsigned<D> du;
-  const auto least = hn::Set(du, 0x00800000u);  // what is less wraps around
+  const auto least = hn::Set(du, 0x00800000u);  // smaller numbers wrap around
   const auto ab = hn::Max(hn::Sub(hn::BitCast(du, a), least), hn::Sub(hn::BitCast(du, b), least));
   const auto ce = hn::Max(hn::Sub(hn::BitCast(du, c), least), hn::Sub(hn::BitCast(du, e), least));
   return hn::AllTrue(du, hn::Lt(hn::Max(ab, ce), hn::Set(du, 0x7F000000u)));
 }
 
-// For these alone (kNormal), a third of the instructions is left out. NaNs are that of Canonical.
+// For such numbers only (kNormal), a third of the instructions is omitted. NaNs become canonical.
 template <bool kNormal = false, class D, class V = hn::Vec<D>>
 ANYDML_MATH V Log(D d, V x) {
   V n;
@@ -67,13 +67,13 @@ ANYDML_MATH V Log(D d, V x) {
   return WithLogLimits(d, x, log);
 }
 
-// ln(high + low) for normal high, of which low is a small part.
+// ln(high + low) for normal high and small low.
 template <class D, class V>
 ANYDML_MATH V LogOfTwo(D d, V high, V low) {
   const hn::RebindToSigned<D> di;
   V n;
   const V m = SplitNormal(d, high, kBitsOf2Thirds, n);
-  // 2^-n as 2^(1 - n) / 2, which does not overflow. A power of two is the quotient of high and m.
+  // 2^-n as 2^(1 - n) / 2, which does not overflow. The power of two is the quotient of high and m.
   const auto power = hn::Sub(hn::Set(di, 0x40000000), hn::Sub(hn::BitCast(di, high), hn::BitCast(di, m)));
   const V scaled = hn::Mul(hn::Mul(low, hn::BitCast(d, power)), hn::Set(d, 0.5f));
   const V log = LogNear1(d, hn::Add(hn::Sub(m, hn::Set(d, 1.0f)), scaled));
@@ -88,8 +88,8 @@ ANYDML_MATH V Log1p(D d, V x) {
   return hn::CopySign(WithLogLimits(d, high, LogOfTwo(d, high, low)), x);
 }
 
-// ln(1 + e^x) = max(x, 0) + ln(1 + e), e = e^-|x|. The second logarithm is that of e or of (e - 1) / 2, which
-// is near enough to 0.
+// ln(1 + e^x) = max(x, 0) + ln(1 + e), e = e^-|x|. The second term is computed as the logarithm of 1 + e,
+// either with f = e or with f = (e - 1) / 2, whichever is small enough.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Softplus(D d, V x) {
   const V half = hn::Set(d, 0.5f);
@@ -100,8 +100,8 @@ ANYDML_MATH V Softplus(D d, V x) {
   return hn::Add(hn::ZeroIfNegative(x), above);
 }
 
-// log2(x) = high + low for positive finite x, to about 2^-30 of it: with q = (m - 1) / (m + 1),
-// log2(m) = 2 / ln(2) (q + q^3 / 3 + q^5 / 5 + ...), the first term in two words.
+// log2(x) = high + low for positive finite x, with a relative error of about 2^-30: with q = (m - 1) / (m +
+// 1), log2(m) = 2 / ln(2) (q + q^3 / 3 + q^5 / 5 + ...), the first term in two words.
 template <bool kNormal, class D, class V>
 ANYDML_MATH V Log2InTwo(D d, V x, V& low) {
   V n;
@@ -117,10 +117,10 @@ ANYDML_MATH V Log2InTwo(D d, V x, V& low) {
   V t = hn::MulAdd(s, hn::Set(d, 0x1.58af76p-2f), hn::Set(d, 0x1.a5cedap-2f));
   t = hn::MulAdd(s, t, hn::Set(d, 0x1.2776e2p-1f));
   t = hn::MulAdd(s, t, hn::Set(d, 0x1.ec709ep-1f));
-  const V c = hn::Set(d, 0x1.715476p1f);  // 2 / ln 2, and what it lacks
+  const V c = hn::Set(d, 0x1.715476p1f);  // 2 / ln 2; the next constant is its rounding error
   const V c_low = hn::Set(d, 0x1.4ae0c0p-25f);
   const V first = hn::Mul(q, c);
-  const V slope = hn::MulAdd(s, c, c);  // at q, nearly
+  const V slope = hn::MulAdd(s, c, c);  // the derivative at q, nearly
   V rest = hn::MulAdd(q, c_low, hn::MulAdd(q_low, slope, ProductError(d, q, c, first)));
   rest = hn::MulAdd(hn::Mul(q, s), t, rest);
   const V leading = hn::Add(n, first);
@@ -154,7 +154,7 @@ ANYDML_MATH V Exp2InTwo(D d, V z, V z_low) {
   }
 }
 
-// a^y for positive, finite a; kNormal: which are normal numbers.
+// a^y for positive, finite a; kNormal: and normal.
 template <bool kNormal, class D, class V>
 ANYDML_MATH V PowOfPositive(D d, V a, V y) {
   V low;
@@ -165,15 +165,14 @@ ANYDML_MATH V PowOfPositive(D d, V a, V y) {
   return Exp2InTwo(d, z, hn::MulAdd(exponent, low, ProductError(d, exponent, high, z)));
 }
 
-// x^y as C's pow. NaNs are that of Canonical.
+// x^y as C's pow. NaNs become canonical.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Pow(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const V infinity = hn::Set(d, lane::kInfinity);
   const V a = hn::Abs(x);
   V power = PowOfPositive<false>(d, a, y);
-  // The rest, a third of the instructions, is for NaNs and for bases that are not positive, normal and
-  // finite.
+  // The rest, a third of the instructions, handles NaNs and bases that are not positive, normal and finite.
   if constexpr (kLooksAtLanes) {
     const auto base = hn::And(hn::Ge(x, hn::Set(d, 0x1p-126f)), hn::Lt(x, infinity));
     if (hn::AllTrue(d, hn::And(base, hn::Eq(y, y)))) return power;

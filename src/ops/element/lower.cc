@@ -12,15 +12,15 @@
 namespace anydml {
 namespace {
 
-// Inputs whose elements the page lets the output replace: all of the output's type and layout, but for what
-// is a parameter of the others.
+// Whether DirectML's documentation lets the output replace this input: inputs of the output's type and
+// layout, except parameters.
 bool MayReplace(const OperatorDesc& desc, uint32_t input) {
   switch (static_cast<OperatorType>(desc.schema->type)) {
     case OperatorType::kElementWisePow:
     case OperatorType::kActivationParameterizedRelu:
       return input == 0;
     case OperatorType::kAdamOptimizer:
-      return input != 4;  // the step
+      return input != 4;  // the step count
     default:
       return true;
   }
@@ -44,7 +44,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(BuildElementProblem(desc), context, out);
 }
 
-// The type of output field `field`, as far as inputs that must have the same one tell.
+// The type of output field `field`, if inputs that must have the same type determine it.
 DataType TypeOf(const OperatorDesc& desc, size_t field) {
   for (const Relation& relation : desc.schema->relations) {
     if (relation.kind != RelationKind::kSameDataType || relation.below != 0) continue;
@@ -54,7 +54,7 @@ DataType TypeOf(const OperatorDesc& desc, size_t field) {
       if (tensor != nullptr && other != field && tensor->rank > 0) return tensor->type;
     }
   }
-  // DEQUANTIZE's is that of the scale.
+  // DEQUANTIZE's output has the scale's type.
   if (const int array = FindField(*desc.schema, "QuantizationTensors"); array >= 0) {
     const auto* tensors = std::get_if<std::vector<TensorDesc>>(&desc.fields[static_cast<size_t>(array)]);
     const bool quantizes = desc.schema->type == static_cast<uint32_t>(OperatorType::kQuantize);
@@ -62,7 +62,8 @@ DataType TypeOf(const OperatorDesc& desc, size_t field) {
   }
   const TensorSupport* support =
       FindTensorSupport(SupportAt(*desc.schema, kLatestFeatureLevel), static_cast<int>(field));
-  // Truth values take the least memory as UINT8; other types that nothing determines are the first allowed.
+  // Truth values are UINT8 by default, which takes the least memory; other undetermined types are the first
+  // allowed one.
   constexpr uint32_t kTruth = 1u << uint32_t(DataType::kUInt8) | 1u << uint32_t(DataType::kUInt32);
   if (support->types == kTruth) return DataType::kUInt8;
   return static_cast<DataType>(std::countr_zero(uint32_t{support->types}));
@@ -73,7 +74,7 @@ Status Infer(OperatorDesc* desc) {
   const auto first = std::find_if(fields.begin(), fields.end(),
                                   [](const FieldSchema& f) { return f.kind == FieldKind::kInput; });
   const char* first_name = first->name;
-  // What is chosen by a condition has the sizes of the condition, too.
+  // The operands that a condition selects from have its sizes, too.
   const TensorDesc* input = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, first_name, &input));
   const TensorDesc like = *input;

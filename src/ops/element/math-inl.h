@@ -1,7 +1,7 @@
-// Functions of floats, as Exp(d, x) for vectors of any Highway target; lane_math.h has them for one number.
+// Functions of floats, as Exp(d, x), for vectors of any Highway target; lane_math.h has them for one number.
 // FLOAT32 results are within 2 ulp of the true values (4 for Pow and compositions), subnormals included;
-// special values are those of IEEE 754. With fused multiply-add every target and the one-lane form give the
-// same bits, but for those of NaNs (Canonical). To be compiled with -ffp-contract=off.
+// special values follow IEEE 754. With FMA, every target and the one-lane form give the same bits, except for
+// NaNs (Canonical). Compile with -ffp-contract=off.
 #if defined(ANYDML_ELEMENT_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANYDML_ELEMENT_MATH_INL_H_
 #undef ANYDML_ELEMENT_MATH_INL_H_
@@ -22,11 +22,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define ANYDML_MATH_UNLIKELY HWY_UNLIKELY
 
 inline constexpr bool kFused = HWY_NATIVE_FMA;
-// Whether it pays to look whether any lane needs what most do not: not for four lanes at a time on Arm.
+// Whether testing if all lanes are in the usual range pays: not for four lanes on Arm.
 inline constexpr bool kLooksAtLanes = !HWY_ARCH_ARM;
 
-// The larger of x and `bound`; a NaN stays. One instruction on x86, which gives its second operand then, and
-// with Arm's own intrinsics (Highway's are for those that prefer numbers).
+// The larger of x and `bound`; keeps NaNs. One instruction on x86, which then returns its second operand, and
+// with Arm's own intrinsics (Highway's use the variants that prefer numbers).
 template <class D, class V>
 HWY_INLINE V AtLeast(D d, V x, float bound) {
 #if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
@@ -51,8 +51,8 @@ HWY_INLINE V AtMost(D d, V x, float bound) {
 #endif
 }
 
-// Where those are instructions: y * 2^n, rounded once; and `nan` where x is one (the table has a digit for
-// each of eight kinds of numbers, quiet and signalling NaNs first: 0 for the first operand, 1 for the other).
+// With AVX-512 instructions: y * 2^n, rounded once; and `nan` if x is a NaN (the table has a digit for each
+// of eight kinds of numbers, quiet and signalling NaNs first: 0 selects the first operand, 1 the other).
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 template <class D>
 inline constexpr bool kScales = hn::MaxLanes(D()) == 16;
@@ -69,17 +69,17 @@ template <class D>
 inline constexpr bool kScales = false;
 #endif
 
-// The smaller of |x| and `bound`; anything where x is a NaN.
+// The smaller of |x| and `bound`; unspecified if x is a NaN.
 template <class D, class V>
 HWY_INLINE V MagnitudeAtMost(D d, V x, float bound) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  // 2: of the two magnitudes the smaller; 8: without a sign.
+  // 2: the smaller magnitude; 8: without a sign.
   if constexpr (kScales<D>) return V{_mm512_range_ps(x.raw, hn::Set(d, bound).raw, 2 | 8)};
 #endif
   return AtMost(d, hn::Abs(x), bound);
 }
 
-// Where one lane has faster ways in a limited range.
+// Hooks for faster one-lane versions in a limited range.
 template <class D, class V>
 HWY_INLINE V Inverse(D d, V x) {
   return hn::Div(hn::Set(d, 1.0f), x);
@@ -90,7 +90,7 @@ HWY_INLINE V Quotient(D, V a, V b) {
   return hn::Div(a, b);
 }
 
-// The lanes of x that are large angles, one by one: they are rare.
+// Handles the lanes with large angles one by one, since they are rare.
 template <class D, class V, class I>
 HWY_NOINLINE void ReduceLargeAngles(D d, V x, V& remainder, V& low, I& count) {
   const hn::RebindToSigned<D> di;
@@ -112,7 +112,7 @@ HWY_NOINLINE void ReduceLargeAngles(D d, V x, V& remainder, V& low, I& count) {
   count = hn::Load(di, counts);
 }
 
-// The lanes with large quotients, likewise.
+// Handles the lanes with large quotients one by one.
 template <class D, class V>
 HWY_NOINLINE void FmodOfLarge(D d, V a, V b, V quotient, V& remainder) {
   HWY_ALIGN float dividends[hn::MaxLanes(d)];

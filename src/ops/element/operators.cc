@@ -1,5 +1,5 @@
-// The element-wise operators: a row for each, which names the function that it applies or how its program
-// is built.
+// The element-wise operators: each row names the function that it applies, or the function that builds its
+// program.
 #include "ops/element/operators.h"
 
 #include <limits>
@@ -53,7 +53,7 @@ void BuildSimple(ElementBuilder& b, Function function) {
   b.Store(r[0], b.program().instructions.back().to);
 }
 
-// Of functions that have another form for FLOAT16.
+// For functions that have another form for FLOAT16.
 void BuildByType(ElementBuilder& b, Function function) {
   const Function of_half = function == Function::kErf ? Function::kErfOfHalf : Function::kGeluOfHalf;
   BuildSimple(b, b.output_type(0) == DataType::kFloat16 ? of_half : function);
@@ -77,12 +77,13 @@ void BuildBits(ElementBuilder& b, Function function) {
   if (InfoOf(function).sources == 1) {
     b.program().Apply(function, type, {first});
   } else {
-    b.program().Apply(function, type, {first, b.Load(1, type)}, bits - 1);  // shifts: what masks the amount
+    b.program().Apply(function, type, {first, b.Load(1, type)}, bits - 1);  // for shifts: the mask of the
+                                                                            // amount
   }
   b.Store(first, type);
 }
 
-// Of FLOAT32 and FLOAT16 without ScaleBias: the sign bit, so that a NaN keeps its payload.
+// For FLOAT32 and FLOAT16 without ScaleBias it changes the sign bit, so that a NaN keeps its payload.
 void BuildSign(ElementBuilder& b, Function function) {
   const DataType type = b.input_type(0);
   const bool has_scale_bias =
@@ -105,7 +106,8 @@ void BuildRound(ElementBuilder& b, Function) {
   BuildSimple(b, kByMode[b.desc().uint("RoundingMode")]);
 }
 
-// Bounds as elements of the tensor's type: FLOAT fields are converted, unions hold them already.
+// A bound as an element of the tensor's type: FLOAT fields are converted, unions already hold such an
+// element.
 uint64_t Bound(const ElementBuilder& b, const char* name) {
   const FieldValue& value = b.desc().fields[FindField(*b.desc().schema, name)];
   const DataType type = b.input_type(0);
@@ -129,7 +131,7 @@ void BuildClip(ElementBuilder& b, Function function) {
   b.Store(at, at_class);
 }
 
-// Integers are raised to a power in FLOAT64 and rounded toward zero.
+// Powers of integers are computed in FLOAT64 and truncated.
 void BuildConstantPower(ElementBuilder& b, Function) {
   const DataType type = b.input_type(0);
   const Class at_class = ClassOf(type);
@@ -315,7 +317,8 @@ void AppendActivation(const OperatorDesc& fused, ElementProgram* program, uint8_
     case Type::kActivationIdentity:
       return;
     case Type::kActivationSoftplus: {
-      // ln(1 + e^(s x)) / s. A zeroed description (the recurrent operators' clients leave it so) means 1.
+      // ln(1 + e^(s x)) / s. A zero s, which clients of the recurrent operators leave in descriptions, means
+      // 1.
       float steepness = std::bit_cast<float>(static_cast<uint32_t>(parameters[0]));
       if (steepness == 0) steepness = 1;
       parameters = {ParameterOf(1 / steepness), ParameterOf(steepness)};
@@ -330,7 +333,7 @@ void AppendActivation(const OperatorDesc& fused, ElementProgram* program, uint8_
 std::span<const OperatorType> ElementOperatorTypes() { return kTypes; }
 
 bool IsMove(const ElementProblem& problem) {
-  // A pair of CASTs is two instructions as well, but its numbers between may have fewer bits.
+  // A pair of CASTs has two instructions as well, but its intermediate numbers may have fewer bits.
   const auto& instructions = problem.program.instructions;
   return instructions.size() == 2 && problem.inputs[0].type == problem.outputs[0].type &&
          !IsFloat(instructions[0].type);

@@ -10,7 +10,7 @@ namespace anydml {
 
 std::span<const OperatorType> ElementOperatorTypes();
 
-// Of a description that was checked.
+// The description must have been checked.
 ElementProblem BuildElementProblem(const OperatorDesc& desc);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// The loops of an element problem in the order in which its first output lies in memory. A Loop has a size
-// and a vector of strides, one per operand: inputs, then outputs.
+// The loops of an element problem in the memory order of its first output. A Loop has a size and a vector of
+// strides, one per operand: inputs, then outputs.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace anydml {
 
-// A Loop without anything else.
+// The minimal Loop.
 struct OrderedLoop {
   uint64_t size = 1;
   std::vector<uint64_t> strides;
 };
 
-// A loop that continues where the one inside left off, for every operand, becomes one with it.
+// Merges a loop with the one inside it if it continues that one for every operand.
 template <typename Loop>
 void Coalesce(std::vector<Loop>* loops) {
   size_t kept = 0;
@@ -39,7 +39,7 @@ void Coalesce(std::vector<Loop>* loops) {
   if (!loops->empty()) loops->resize(kept + 1);
 }
 
-// Outermost first; loops of one iteration are left out.
+// Outermost first, without loops of one iteration.
 template <typename Loop>
 std::vector<Loop> OrderedLoops(const ElementProblem& problem) {
   std::vector<Loop> loops;
@@ -57,8 +57,8 @@ std::vector<Loop> OrderedLoops(const ElementProblem& problem) {
   return loops;
 }
 
-// The loop of at least `size` iterations along which some input's elements are closer together than along
-// the last loop; the last loop when there is none. There is one loop at least.
+// The loop of at least `size` iterations along which some input has a smaller stride than along the last
+// loop; the last loop if there is none. There must be at least one loop.
 template <typename Loop>
 size_t FindAcross(const std::vector<Loop>& loops, size_t inputs, uint64_t size) {
   const Loop& last = loops.back();
@@ -72,7 +72,7 @@ size_t FindAcross(const std::vector<Loop>& loops, size_t inputs, uint64_t size) 
   return loops.size() - 1;
 }
 
-// Puts loop `across` beside the last one.
+// Moves loop `across` next to the last one.
 template <typename Loop>
 void MoveBesideLast(std::vector<Loop>* loops, size_t across) {
   const auto at = loops->begin() + static_cast<ptrdiff_t>(across);

@@ -1,4 +1,4 @@
-// What an element kernel is made for: a program, and the tensors whose elements it is run for.
+// The problem of an element kernel: a program, and the tensors to whose elements it is applied.
 #pragma once
 
 #include <array>
@@ -51,10 +51,10 @@ struct ElementProblem {
 
 Exactness ElementBound(const ElementProblem& problem);
 
-// A program that only moves elements of input 0 to output 0, bit for bit.
+// Whether the program only copies elements of input 0 to output 0, bit for bit.
 bool IsMove(const ElementProblem& problem);
 
-// create functions of the implementations; the list is in implementations.cc.
+// The implementations' factories; implementations.cc lists them.
 std::unique_ptr<const Kernel> CreateElementCopy(const ElementProblem& problem, const LowerContext& context,
                                                 std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementDirect(const ElementProblem& problem, const LowerContext& context,

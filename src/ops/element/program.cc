@@ -11,7 +11,7 @@ constexpr const char* kClassNames[kClassCount] = {"f32", "i32", "u32", "f64", "i
 
 const char* Name(Class c) { return kClassNames[static_cast<uint32_t>(c)]; }
 
-// Comparisons give numbers of the unsigned class of the same width, functions of bits what they say.
+// Comparisons return the unsigned class of the same width; functions of bits have fixed result classes.
 Class ResultClass(ElementFunction function, Class type) {
   switch (function) {
     case ElementFunction::kEqual:

@@ -1,5 +1,5 @@
-// Element programs: a few instructions on registers, run for every element of some tensors. Operators,
-// fused activations and chains of operators in a graph are such programs.
+// Element programs: a few instructions on registers, run for every element of some tensors. Operators, fused
+// activations and chains of operators in a graph are such programs.
 #pragma once
 
 #include <bit>
@@ -14,14 +14,14 @@ namespace anydml {
 
 inline constexpr uint32_t kMaxRegisters = 8;
 
-// POD: a device's kernel takes it as it is.
+// POD, since kernels of devices take it as it is.
 struct Instruction {
   ElementFunction function;
-  Class type;              // of the sources; of the target for kLoad and kConstant
+  Class type;              // of the sources; for kLoad and kConstant, of the target
   Class to;                // of the target
   uint8_t target;          // a register; kStore: an output
   uint8_t sources[3];      // registers; kLoad: an input
-  uint64_t parameters[2];  // bits of a number of class `type`, or what the function says
+  uint64_t parameters[2];  // bits of a number of class `type`, or as the function defines
 };
 
 inline float FloatParameter(const Instruction& instruction, int i) {
@@ -36,25 +36,25 @@ inline constexpr uint64_t kUnsignedBase = 2;
 
 struct ElementProgram {
   std::vector<Instruction> instructions;
-  uint32_t registers = 0;  // that are used
+  uint32_t registers = 0;  // the number in use
 
-  // The class of a register's number, and a register that is free.
+  // A new register; the class of a register's number follows from the instructions.
   uint8_t NewRegister() { return static_cast<uint8_t>(registers++); }
 
   uint8_t Load(uint32_t input, Class type);
   uint8_t Constant(uint64_t bits, Class type);
   void Store(uint32_t output, uint8_t source, Class type);
-  // Puts f(sources) into a register: the first source's, which is not needed afterwards.
+  // Applies f(sources) and puts the result into the first source's register, whose old value is lost.
   uint8_t Apply(ElementFunction function, Class type, std::initializer_list<uint8_t> sources,
                 uint64_t parameter0 = 0, uint64_t parameter1 = 0);
   uint8_t Convert(uint8_t source, Class from, Class to, DataType range);
 
-  bool wide() const;      // any register of 64 bits
-  uint32_t ulps() const;  // the sum of the instructions' (function.h); 0: exact
+  bool wide() const;      // whether any register has 64 bits
+  uint32_t ulps() const;  // the sum over the instructions (function.h); 0: exact
   std::string ToString() const;
 };
 
-// The class in which elements of a type are compared and computed with.
+// The class in which elements of a type are compared and computed.
 Class ClassOf(DataType type);
 
 }  // namespace anydml

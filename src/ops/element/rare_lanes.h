@@ -1,21 +1,22 @@
-// What is too rare for vectors and computed lane by lane: remainders of large angles and by large quotients.
+// Cases that are too rare for vectors and are computed lane by lane: remainders of large angles and with
+// large quotients.
 #pragma once
 
 #include "ops/element/lane.h"
 
 namespace anydml::lane {
 
-// Below this, three words of pi do.
+// Below this, three words of pi suffice.
 inline constexpr float kLargeAngle = 0x1p17f;
 
-// x / (2 pi) without its whole part, in units of 2^-64, for finite x >= kLargeAngle.
+// The fraction of x / (2 pi), in units of 2^-64, for finite x >= kLargeAngle.
 ANYDML_LANE uint64_t TurnFraction(float x) {
   // 32 zeros, then 1 / (2 pi).
   constexpr uint32_t kInverse[] = {0,          0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770,
                                    0x36D8A566, 0x4F10E410, 0x7F9458EA, 0xF7AEF158};
   const uint32_t bits = detail::Cast<uint32_t>(x);
   const uint32_t mantissa = (bits & 0x7FFFFFu) | 0x800000u;
-  // x = mantissa 2^scale. What is left of the point in 2^scale / (2 pi) only adds whole turns.
+  // x = mantissa * 2^scale. The integer part of 2^scale / (2 pi) only adds whole turns.
   const int32_t scale = static_cast<int32_t>(bits >> 23) - 127 - 23;
   const uint32_t start = static_cast<uint32_t>(scale + 32);
   const uint32_t* const words = kInverse + start / 32;
@@ -28,8 +29,8 @@ ANYDML_LANE uint64_t TurnFraction(float x) {
   return (uint64_t{mantissa * word(0)} << 32) + middle;
 }
 
-// The remainder of x >= kLargeAngle by a quarter turn, in radians and two words, and the number of quarter
-// turns modulo 4.
+// The remainder of x >= kLargeAngle modulo a quarter turn, in radians and two words, and the number of
+// quarter turns modulo 4.
 ANYDML_LANE float ReduceLargeAngle(float x, float& low, int32_t& count) {
   low = 0;
   count = 0;
@@ -44,7 +45,7 @@ ANYDML_LANE float ReduceLargeAngle(float x, float& low, int32_t& count) {
   return rounded;
 }
 
-// Up to this quotient, vectors find the remainder in one step.
+// Up to this quotient, vectors compute the remainder in one step.
 inline constexpr float kLargeQuotient = 0x1p22f;
 
 // The remainder of a by b, exactly, for a >= b >= 0.
@@ -62,8 +63,8 @@ ANYDML_LANE float FmodOfPositive(float a, float b) {
   for (int32_t left = scale_a - scale_b; left > 0; left -= 40) {
     rest = (rest << (left < 40 ? left : 40)) % divisor;
   }
-  // rest 2^scale_b is exact: the mantissa as a float, times a power of two in two steps, of which the last
-  // one comes when nothing is too large: a remainder may be as large as a float can.
+  // rest * 2^scale_b is exact: the mantissa as a float, times a power of two in two steps. The second step
+  // comes last, because a remainder may be as large as a float can be.
   const float units = Mul(static_cast<float>(rest), 0x1p-126f);
   const float power = detail::Cast<float>(static_cast<uint32_t>(scale_b / 2 + 127) << 23);
   const float other_power = detail::Cast<float>(static_cast<uint32_t>(scale_b - scale_b / 2 + 127) << 23);

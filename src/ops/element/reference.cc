@@ -25,21 +25,21 @@ template <typename T>
 Bits BitsOf(T value) {
   if constexpr (std::is_floating_point_v<T>) {
     // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
-    if (value != value) value = std::numeric_limits<T>::quiet_NaN();  // NaN results are alike
+    if (value != value) value = std::numeric_limits<T>::quiet_NaN();  // NaN results are canonical
   }
   Bits bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
   return bits;
 }
 
-// A number as one of class `c`; integers keep their low bits.
+// A number converted to class `c`; integers keep their low bits.
 template <typename T>
 Bits ToClass(T value, Class c) {
   switch (c) {
     case Class::kF32: {
       const auto number = static_cast<float>(value);
       Bits bits = 0;
-      std::memcpy(&bits, &number, sizeof(number));  // a NaN that is only moved stays as it is
+      std::memcpy(&bits, &number, sizeof(number));  // keeps the payload of a NaN that is only moved
       return bits;
     }
     case Class::kF64:
@@ -91,7 +91,7 @@ Bits LoadElement(DataType type, Class c, const std::byte* data, uint64_t element
   }
 }
 
-// A number as a whole one of `type`.
+// A number converted to the integer type `type`.
 Bits ToInteger(Bits bits, Class c, DataType type) {
   if (c == Class::kF32) return SaturatedBits(As<float>(bits), type);
   if (c == Class::kF64) return SaturatedBits(As<double>(bits), type);

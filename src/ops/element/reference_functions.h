@@ -1,5 +1,5 @@
-// What each element function is, in the most obvious way: what all other bodies are tested against. Functions
-// that are not exact are computed in double and rounded once.
+// The definition of each element function, written in the most obvious way; all other bodies are tested
+// against it. Functions that are not exact are computed in double and rounded once.
 #pragma once
 
 #include <bit>
@@ -29,10 +29,10 @@ inline float Clamp(float x, float low, float high) { return Larger(low, Smaller(
 // ln(1 + e^t) without overflow.
 inline double Softplus(double t) { return std::fmax(t, 0) + std::log1p(std::exp(-std::fabs(t))); }
 
-// x Phi(x); erfc where 1 + erf would cancel.
+// x Phi(x), with erfc, because 1 + erf would cancel.
 inline double Gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
 
-// Functions of FLOAT32 whose result is one.
+// Functions of FLOAT32 with a FLOAT32 result.
 inline float Float(const Instruction& i, float a, float b, float c) {
   using F = ElementFunction;
   const double x = a, y = b;
@@ -40,7 +40,7 @@ inline float Float(const Instruction& i, float a, float b, float c) {
   const double dp = p, dq = q;
   const auto rounded = [](double value) { return static_cast<float>(value); };
   switch (i.function) {
-    // Exact: every step is rounded to FLOAT32.
+    // Exact functions: every step is rounded to FLOAT32.
     case F::kAdd:
       return a + b;
     case F::kSubtract:
@@ -141,7 +141,7 @@ inline float Float(const Instruction& i, float a, float b, float c) {
       const float power1 = rounded(std::pow(dp, step)), power2 = rounded(std::pow(dq, step));
       return std::sqrt(1 - power2) / (1 - power1);
     }
-    // Within some ulps.
+    // Functions within some ulps.
     case F::kExp:
       return rounded(std::exp(x));
     case F::kLog:
@@ -206,7 +206,7 @@ inline float Float(const Instruction& i, float a, float b, float c) {
     case F::kSwish:
       return rounded(x / (1 + std::exp(-(dp * x))));
     default:
-      return std::numeric_limits<float>::quiet_NaN();  // no function of FLOAT32
+      return std::numeric_limits<float>::quiet_NaN();  // not a function of FLOAT32
   }
 }
 
@@ -231,7 +231,7 @@ inline bool IsInfinity(float a, uint64_t mode) {
   return std::isinf(a) && (mode == 0 || (mode == 1) == (a > 0));
 }
 
-// Functions of integers, T in a wider type S where nothing overflows.
+// Functions of integers; S is a wider type in which nothing overflows.
 template <typename T>
 T Integer(const Instruction& i, T a, T b, T c) {
   using F = ElementFunction;
@@ -331,7 +331,7 @@ T Integer(const Instruction& i, T a, T b, T c) {
     case F::kBitCount:
       return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(a)));
     default:
-      return 0;  // no function of integers
+      return 0;  // not a function of integers
   }
 }
 

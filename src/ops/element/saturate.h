@@ -1,5 +1,4 @@
-// Conversions of numbers that do not fit: toward zero and to the nearest bound. Used on hosts and, being
-// constexpr, on devices.
+// Saturating conversions: truncation toward zero, then clamping. For hosts and, being constexpr, for devices.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace anydml {
 template <typename T, typename Float>
 constexpr T Saturate(Float value) {
   static_assert(std::is_integral_v<T> && std::is_floating_point_v<Float>);
-  // Both bounds are powers of two, which every Float holds.
+  // Both bounds are powers of two, which Float represents exactly.
   constexpr auto kLow = static_cast<Float>(std::numeric_limits<T>::min());
   constexpr Float kHigh = Float{2} * static_cast<Float>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
   if (!(value > kLow)) return value <= kLow ? std::numeric_limits<T>::min() : T{0};
@@ -22,7 +21,7 @@ constexpr T Saturate(Float value) {
   return static_cast<T>(value);
 }
 
-// The smallest and the largest number of a 4-bit type, in which there is no C++ type.
+// The smallest and the largest number of a 4-bit type, which C++ does not have.
 template <typename Float>
 constexpr int32_t SaturateTo4Bits(Float value, bool is_signed) {
   const int32_t low = is_signed ? -8 : 0;

@@ -1,5 +1,5 @@
-// The bodies of element functions and classes that vectors do not help: divisions of integers, 64-bit
-// numbers, shifts by variable amounts, powers. For hosts and, being constexpr or marked so, for devices.
+// The bodies of element functions and classes that gain nothing from vectors: integer divisions, 64-bit
+// numbers, shifts by variable amounts, powers. For hosts and, being constexpr or marked as such, for devices.
 #pragma once
 
 #include <bit>
@@ -24,12 +24,12 @@ ANYDML_LANE T Parameter(const Instruction& instruction, int i) {
   }
 }
 
-// Without a body here (functions-inl.h and transcendental_functions-inl.h have it).
+// Functions with a body in functions-inl.h or transcendental_functions-inl.h only.
 #define ANYDML_DECLARE(name, ...) struct name;
 ANYDML_ELEMENT_FUNCTIONS(ANYDML_DECLARE)
 #undef ANYDML_DECLARE
 
-// Arithmetic modulo 2^n: signed overflow is undefined in C++.
+// Arithmetic modulo 2^n, since signed overflow is undefined in C++.
 template <typename T>
 using Bits = std::make_unsigned_t<T>;
 
@@ -53,7 +53,7 @@ ANYDML_SCALAR_BINARY(Add) { return static_cast<T>(static_cast<Bits<T>>(a) + stat
 ANYDML_SCALAR_BINARY(Subtract) { return static_cast<T>(static_cast<Bits<T>>(a) - static_cast<Bits<T>>(b)); }
 ANYDML_SCALAR_BINARY(Multiply) { return static_cast<T>(static_cast<Bits<T>>(a) * static_cast<Bits<T>>(b)); }
 
-// Toward zero. By 0: all bits set. INT_MIN / -1 does not fit, and stays INT_MIN.
+// Truncating division. By 0: all bits set. INT_MIN / -1 overflows and gives INT_MIN.
 ANYDML_SCALAR_BINARY(Divide) {
   if (b == 0) return static_cast<T>(~Bits<T>{0});
   if constexpr (std::is_signed_v<T>) {
@@ -61,7 +61,7 @@ ANYDML_SCALAR_BINARY(Divide) {
   }
   return a / b;
 }
-// Of numbers of 32 bits, so that the sum fits. Toward zero.
+// Of 32-bit numbers, so that the sum fits. Truncates.
 ANYDML_SCALAR_BINARY(Mean) { return (a + b) / 2; }
 ANYDML_SCALAR_BINARY(Maximum) { return a > b ? a : b; }
 ANYDML_SCALAR_BINARY(Minimum) { return a < b ? a : b; }
@@ -80,7 +80,7 @@ ANYDML_SCALAR_BINARY(ModulusFloor) {
   return rest;
 }
 
-// a^b modulo 2^32. Of negative exponents only the powers of 1, -1 and 0 (all bits set) are not 0.
+// a^b modulo 2^32. With a negative exponent the result is 0, except for the bases 1, -1 and 0 (all bits set).
 ANYDML_SCALAR_BINARY(PowerWrap) {
   const bool negative = (instruction.parameters[0] & kUnsignedExponent) == 0 && b < 0;
   if (negative) {
@@ -98,10 +98,10 @@ ANYDML_SCALAR_BINARY(PowerWrap) {
   return static_cast<T>(result);
 }
 
-// a^b of a whole number a, to be rounded toward zero by the store. What can be exact is: a power that is a
-// little less than the whole number it should be would lose one.
+// a^b of an integer a, to be truncated by the store. Powers that can be exact are computed exactly: a result
+// slightly below an integer would be truncated to the one before.
 ANYDML_SCALAR_BINARY(PowerRounded) {
-  constexpr double kMaxExact = 64;  // more is out of every range, or 0 or 1
+  constexpr double kMaxExact = 64;  // larger ones are outside every range, or 0 or 1
   if (b == 0.5) return std::sqrt(a);
   if (b != std::trunc(b) || std::fabs(b) > kMaxExact) return std::pow(a, b);
   double result = 1;
@@ -119,7 +119,7 @@ ANYDML_SCALAR_UNARY(Sign) {
   }
 }
 
-// NaN results are alike (functions-inl.h).
+// NaN results are canonical (functions-inl.h).
 template <typename T>
 ANYDML_LANE T OneNan(T value) {
   // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
@@ -160,7 +160,7 @@ ANYDML_SCALAR_BINARY(BitXor) { return a ^ b; }
 ANYDML_SCALAR_UNARY(BitNot) { return ~a; }
 ANYDML_SCALAR_UNARY(MaskAnd) { return a & Parameter<T>(instruction, 0); }
 ANYDML_SCALAR_UNARY(MaskXor) { return a ^ Parameter<T>(instruction, 0); }
-// By amounts modulo the width of the elements.
+// Shift amounts are taken modulo the elements' width.
 ANYDML_SCALAR_BINARY(ShiftLeft) { return a << (b & Parameter<T>(instruction, 0)); }
 ANYDML_SCALAR_BINARY(ShiftRight) { return a >> (b & Parameter<T>(instruction, 0)); }
 ANYDML_SCALAR_UNARY(BitCount) {
@@ -179,7 +179,7 @@ struct Select {
 };
 
 // sqrt(1 - beta2^T) / (1 - beta1^T); the source is the step T as bits of UINT32. The powers are rounded to
-// FLOAT32, as the differences are.
+// FLOAT32, as are the differences.
 struct AdamRate {
   static ANYDML_LANE float Call(float a, const Instruction& instruction) {
     const double step = std::bit_cast<uint32_t>(a);

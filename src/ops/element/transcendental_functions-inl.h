@@ -1,4 +1,4 @@
-// The bodies of the functions that are not exact, over math-inl.h. As functions-inl.h, after it.
+// The bodies of the functions that are not exact, based on math-inl.h. Included as functions-inl.h, after it.
 
 ANYDML_UNARY(Exp) { return OneNan(d, math::Exp(d, a)); }
 ANYDML_UNARY(Log) { return math::Log(d, a); }
@@ -59,7 +59,7 @@ ANYDML_UNARY(Elu) {
   const V below = hn::Mul(Parameter(d, instruction, 0), math::Expm1(d, a));
   return OneNan(d, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, below));
 }
-// gamma x above 0, gamma alpha (e^x - 1) else.
+// gamma x above 0, otherwise gamma alpha (e^x - 1).
 ANYDML_UNARY(ScaledElu) {
   // The parameters first: what is small is not made smaller before it is made larger.
   const V alpha = Parameter(d, instruction, 0), gamma = Parameter(d, instruction, 1);
@@ -137,7 +137,7 @@ ANYDML_UNARY(Softplus) {
   return OneNan(d, hn::IfThenElse(overflown, hn::Mul(hn::Mul(alpha, larger), smaller), product));
 }
 ANYDML_UNARY(Gelu) { return math::Gelu(d, a); }
-// Of half the instructions, and as exact as the rounding to FLOAT16 that follows lets one see.
+// Half the instructions, and accurate enough for the rounding to FLOAT16 that follows.
 ANYDML_UNARY(GeluOfHalf) { return OneNan(d, math::GeluOfHalf(d, a)); }
 ANYDML_UNARY(Swish) {
   const V scale = Parameter(d, instruction, 0);

@@ -1,5 +1,5 @@
-// One function of two inputs, one of which lies across the output (it is transposed): that one comes through
-// a tile in the block's memory, 16 bytes at a time as everything else.
+// One function of two inputs, one of which is transposed relative to the output: it comes through a tile in
+// shared memory, 16 bytes at a time, as do all other accesses.
 #include <array>
 
 #include "ops/common/cuda_tiles.cuh"
@@ -15,13 +15,13 @@ struct Across {
   const std::byte* crossed = nullptr;
   const std::byte* along = nullptr;
   std::byte* output = nullptr;
-  bool crossed_first = false;  // is the function's first source
-  uint32_t rows = 1;           // whose neighbours are those of `crossed`
+  bool crossed_first = false;  // `crossed` is the function's first source
+  uint32_t rows = 1;           // along which `crossed` is contiguous
   uint32_t columns = 1;
   uint64_t column_stride = 0;  // of `crossed`; the others have 1
   uint64_t along_stride = 0;   // of rows; `crossed` has 1
   uint64_t output_stride = 0;
-  uint64_t outer_strides[3] = {};  // of a loop around them: of crossed, along, output
+  uint64_t outer_strides[3] = {};  // of an enclosing loop: of crossed, along, output
   TileOrder order;
   Instruction instruction = {};
 };
@@ -49,7 +49,7 @@ __device__ uint4 ApplyToUnits(const uint4& a, const uint4& b, const Instruction&
   return unit;
 }
 
-// Both inputs are on their way before anything waits.
+// Loads of both inputs are in flight before anything waits.
 template <typename Body, typename T>
 __global__ void __launch_bounds__(AcrossTile<T>::kThreads, 1024 / AcrossTile<T>::kThreads)
     AcrossKernel(const __grid_constant__ Across p) {
@@ -115,7 +115,7 @@ void LaunchAcross(Across across, uint64_t outer, void* stream) {
   across.order = TileOrder((across.rows + Tile::kRows - 1) / Tile::kRows,
                            (across.columns + Tile::kColumns - 1) / Tile::kColumns);
   const auto blocks = static_cast<uint32_t>(outer * across.order.tiles());
-  // An error stays the thread's last error, where the backend looks for it.
+  // An error stays the thread's last CUDA error, where the backend finds it.
   AcrossKernel<RowBody<Row>, T><<<blocks, Tile::kThreads, 0, static_cast<cudaStream_t>(stream)>>>(across);
 }
 
@@ -149,11 +149,11 @@ using element_cuda::Across;
 
 class ElementAcrossCuda final : public Kernel {
  public:
-  // What there is no kernel for, and addresses that do not allow units of 16 bytes, go another way.
+  // Other functions, and addresses that do not allow units of 16 bytes, use another kernel.
   ElementAcrossCuda(const ElementProblem& problem, const LowerContext& context, std::string* why_not)
       : otherwise_(CreateElementProgramCuda(problem, context, why_not)) {}
 
-  // False with a reason where there is no kernel.
+  // False, with a reason, if there is no kernel.
   bool Find(const ElementProblem& problem, std::string* why_not) {
     *why_not = "there is no kernel for the program";
     if (otherwise_ == nullptr || !ReadProgram(problem)) return false;
@@ -183,7 +183,7 @@ class ElementAcrossCuda final : public Kernel {
   uint64_t temporary_bytes() const override { return otherwise_->temporary_bytes(); }
 
  private:
-  // Two loads of FLOAT32 numbers, a function of them, and its store.
+  // Reads a program of two loads of FLOAT32 numbers, a function of them, and its store.
   bool ReadProgram(const ElementProblem& problem) {
     const auto& i = problem.program.instructions;
     using F = ElementFunction;
@@ -233,7 +233,7 @@ class ElementAcrossCuda final : public Kernel {
 
   const std::unique_ptr<const Kernel> otherwise_;
   Across across_;
-  std::array<uint32_t, 2> inputs_{};  // of the function's sources
+  std::array<uint32_t, 2> inputs_{};  // the function's sources
   uint32_t crossed_ = 0, along_ = 0;
   uint64_t outer_ = 1;
   element_cuda::AcrossLaunch* launch_ = nullptr;

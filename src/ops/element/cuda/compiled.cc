@@ -11,12 +11,12 @@ namespace {
 using element_cuda::CompiledKernel;
 using element_cuda::MachinePlan;
 
-// Functions times elements from which on it is worth tens of milliseconds to compile a program; a function
-// whose code is long counts more, since the machine calls it for every element.
+// The number of functions times elements from which compiling a program, which takes tens of milliseconds,
+// pays. A function with long code counts more, since the interpreting machine calls it for every element.
 constexpr uint64_t kWorthCompiling = uint64_t{1} << 20;
 constexpr uint64_t kLongFunction = 4;
 
-// ANYDML_CUDA_COMPILE: programs of any size, or none. Read when the module is loaded.
+// ANYDML_CUDA_COMPILE: compile programs of any size, or none. Read when the module is loaded.
 enum class When { kWorth, kAlways, kNever };
 When ReadWhen() {
   const char* const text = std::getenv("ANYDML_CUDA_COMPILE");

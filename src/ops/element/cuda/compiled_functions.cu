@@ -1,5 +1,5 @@
-// What a compiled program is put together from (ptx_functions.h): the bodies of the element functions and the
-// conversions of elements, by names, on words of 32 bits. Only the PTX of this file is used.
+// The building blocks of compiled programs (ptx_functions.h): the bodies of the element functions and the
+// conversions of elements, by name, on 32-bit words. Only this file's PTX is used.
 #include "ops/element/cuda/convert.cuh"
 #include "ops/element/cuda/functions.cuh"
 
@@ -37,7 +37,7 @@ __device__ __forceinline__ uint32_t AsWord(__half2 halves) { return lane::detail
   ANYDML_CLASS(name, kU32)
 ANYDML_ELEMENT_FUNCTIONS(ANYDML_CLASSES)
 
-// The element that begins at bit `shift` of a word, as a number.
+// Extracts the element that begins at bit `shift` of a word, as a number.
 #define ANYDML_FETCH(name) ANYDML_WORDS(Fetch##name)(uint32_t word, uint32_t shift)
 ANYDML_FETCH(HalfToFloat) { return AsBits(HalfToFloat(static_cast<uint16_t>(word >> shift))); }
 ANYDML_FETCH(Int8) { return static_cast<uint32_t>(static_cast<int8_t>(word >> shift)); }
@@ -51,7 +51,7 @@ ANYDML_FETCH(UInt16ToFloat) { return AsBits(static_cast<float>(static_cast<uint1
 ANYDML_FETCH(Int32ToFloat) { return AsBits(static_cast<float>(static_cast<int32_t>(word))); }
 ANYDML_FETCH(UInt32ToFloat) { return AsBits(static_cast<float>(word)); }
 
-// Numbers as elements.
+// Converts numbers to elements.
 ANYDML_WORDS(WithOneNan)(uint32_t a) { return WithOneNan(a); }
 ANYDML_WORDS(FloatsToHalves)(uint32_t low, uint32_t high) {
   return FloatsToHalves(AsFloat(low), AsFloat(high));
@@ -65,9 +65,8 @@ ANYDML_WORDS(Pack8)(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return (a & 0xFFu) | (b & 0xFFu) << 8 | (c & 0xFFu) << 16 | d << 24;
 }
 
-// Two halves at a time, where that gives the bits of the function of FLOAT32 and the rounding after it: a sum
-// or product of halves that is rounded to FLOAT32 on the way is the same, since FLOAT32 has as many digits as
-// two halves and two more.
+// Two halves at a time, if that gives the bits of the FLOAT32 function followed by rounding: for sums and
+// products of halves it does, since FLOAT32 has more than twice as many digits as a half, plus two.
 ANYDML_WORDS(HalvesOfFloats)(uint32_t low, uint32_t high) {
   return AsWord(__floats2half2_rn(AsFloat(low), AsFloat(high)));
 }

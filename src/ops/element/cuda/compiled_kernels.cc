@@ -10,10 +10,10 @@
 namespace anydml::element_cuda {
 namespace {
 
-// For a device. Their modules stay, about 100 KB each, although nobody may use them: an application's stream
-// or graph does not keep us, so that it may start a kernel after we know of nobody, and waiting for the
-// device would break what the application records on it. Programs of applications are far fewer; if they are
-// not, the rest does without a compiler.
+// Per device. The modules (about 100 KB each) are never unloaded, even without users: an application's stream
+// or graph does not keep our objects alive, so it may start a kernel after its last known user is gone, and
+// waiting for the device would break a capture. Applications have far fewer programs than this; beyond the
+// limit, programs are interpreted.
 constexpr size_t kMostKernels = 1024;
 constexpr size_t kLogBytes = 1024;
 
@@ -24,13 +24,13 @@ constexpr size_t kLogBytes = 1024;
   V(cuModuleLoadDataEx)            \
   V(cuModuleUnload)
 
-// Whether the runtime did it; where it did not, nobody else finds that by asking for the last error.
+// Whether the runtime call succeeded; an error is cleared, so that no later query finds it.
 bool Succeeds(cudaError_t error) {
   if (error != cudaSuccess) cudaGetLastError();
   return error == cudaSuccess;
 }
 
-// Of the driver, which is not linked: there are machines without it.
+// The driver's functions; the driver is not linked because some machines lack it.
 struct Driver {
 #define ANYDML_MEMBER(name) decltype(&::name) name = nullptr;
   ANYDML_DRIVER_FUNCTIONS(ANYDML_MEMBER)
@@ -56,11 +56,11 @@ struct Driver {
 };
 
 const Driver& TheDriver() {
-  static const Driver* const driver = new Driver;  // stays: kernels may outlive the process's statics
+  static const Driver* const driver = new Driver;  // never destroyed: kernels may outlive static objects
   return *driver;
 }
 
-// What was compiled, by device and text. Not what could not be: memory or a device may be there the next
+// Compiled kernels, by device and text. Failures are not cached: memory or a device may be available next
 // time.
 class Cache {
  public:
@@ -68,7 +68,8 @@ class Cache {
                             std::string* why_not) {
     const std::lock_guard lock(mutex_);
     auto& kernels = kernels_[device.ordinal];
-    auto& kept = kernels[text];  // first, since a module that there is no memory for would be lost
+    auto& kept = kernels[text];  // allocated first, because without memory for the entry the module would be
+                                 // lost
     if (kept == nullptr) {
       auto kernel = std::make_unique<CompiledKernel>(device);
       if (kernels.size() > kMostKernels) {
@@ -95,7 +96,7 @@ bool CompiledKernel::Load(const std::string& text, const char* name, std::string
     *why_not = "the driver has no compiler";
     return false;
   }
-  // The driver's functions need what the runtime's make when they need it.
+  // The driver's functions need the context, which the runtime creates on demand.
   if (!Succeeds(cudaSetDevice(device_.ordinal))) {
     *why_not = "the device cannot be used";
     return false;
@@ -110,13 +111,13 @@ bool CompiledKernel::Load(const std::string& text, const char* name, std::string
     return false;
   }
   error = driver.cuModuleGetFunction(&function_, module, name);
-  // Asking brings it onto the device, which may not be done while a stream is recorded.
+  // This query loads the kernel onto the device, which is not allowed while a stream is captured.
   int registers = 0;
   if (error == CUDA_SUCCESS) {
     error = driver.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function_);
   }
   if (error != CUDA_SUCCESS) {
-    driver.cuModuleUnload(module);  // nobody has started anything of it
+    driver.cuModuleUnload(module);  // nothing has used it yet
     *why_not = StrCat("the driver does not load it: error ", static_cast<int>(error));
     return false;
   }
@@ -129,7 +130,7 @@ Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** paramete
                                       static_cast<CUstream>(stream), parameters, nullptr);
   };
   CUresult error = launch();
-  if (error == CUDA_ERROR_INVALID_CONTEXT) {  // nothing has been done on this thread yet
+  if (error == CUDA_ERROR_INVALID_CONTEXT) {  // this thread has not used the device yet
     if (Succeeds(cudaSetDevice(device_.ordinal))) error = launch();
   }
   if (error == CUDA_SUCCESS) return {};
@@ -139,7 +140,7 @@ Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** paramete
 
 const CompiledKernel* CompileKernel(const DeviceTraits& device, const std::string& text, const char* name,
                                     std::string* why_not) {
-  static auto* const cache = new Cache;  // stays, as the driver's functions do
+  static auto* const cache = new Cache;  // never destroyed, as the driver's functions are not
   return cache->Get(device, text, name, why_not);
 }
 

@@ -1,4 +1,4 @@
-// Kernels that the driver compiles from text while the process runs.
+// Kernels that the driver compiles from PTX text at run time.
 #pragma once
 
 #include <cuda.h>
@@ -10,14 +10,14 @@
 
 namespace anydml::element_cuda {
 
-// A kernel on one device. Its module stays as long as the process.
+// A kernel on one device. Its module lives as long as the process.
 class CompiledKernel {
  public:
   explicit CompiledKernel(const DeviceTraits& device) : device_(device) {}
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
 
-  // Compiles the kernel `name` of a module's text, once; false, with a reason, where the driver cannot.
+  // Compiles the kernel `name` of a module's text, once; false, with a reason, if the driver cannot.
   bool Load(const std::string& text, const char* name, std::string* why_not);
 
   // `parameters`: the address of each.
@@ -28,9 +28,8 @@ class CompiledKernel {
   CUfunction function_ = nullptr;
 };
 
-// The kernel `name` of a module's text, for the device that is current. The same text is compiled once, and
-// its kernel is there for good. Null, with a reason in *why_not, where the driver cannot compile it or has
-// compiled enough.
+// The kernel `name` of a module's text for the current device. A text is compiled once and kept. Null, with a
+// reason in *why_not, if the driver cannot compile it or the limit of kernels is reached.
 const CompiledKernel* CompileKernel(const DeviceTraits& device, const std::string& text, const char* name,
                                     std::string* why_not);
 

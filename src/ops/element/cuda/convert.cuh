@@ -1,5 +1,5 @@
-// Numbers as elements and back, where a GPU has instructions for it. The results are those of saturate.h and
-// narrow.h; NaNs, which GPUs make of other bits, become the one that all results have.
+// Conversions between numbers and elements, with GPU instructions if possible. The results are those of
+// saturate.h and narrow.h; NaNs, for which GPUs use other bits, become canonical.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -26,7 +26,7 @@ ANYDML_LANE float HalfToFloat(uint16_t bits) {
 #endif
 }
 
-// Two halves, the first one in the low bits.
+// Two halves, the first in the low bits.
 ANYDML_LANE uint32_t FloatsToHalves(float low, float high) {
 #ifdef __CUDA_ARCH__
   const __half2 halves = __floats2half2_rn(low, high);
@@ -55,7 +55,7 @@ ANYDML_LANE uint32_t FloatToUInt32(float value) {
 #endif
 }
 
-// The whole numbers of a type of fewer than 32 bits.
+// The range of an integer type of fewer than 32 bits.
 struct Range {
   int32_t low;
   int32_t high;

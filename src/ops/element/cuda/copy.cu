@@ -1,4 +1,4 @@
-// Elements that are only moved.
+// Programs that only move elements.
 #include "ops/common/cuda_copies.cuh"
 #include "ops/element/problem.h"
 
@@ -35,7 +35,7 @@ class ElementCopyCuda final : public Kernel {
     return true;
   }
 
-  bool same_layout_;  // nothing to do in place
+  bool same_layout_;  // then there is nothing to do in place
   DeviceCopies copies_;
 };
 

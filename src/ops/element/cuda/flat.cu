@@ -9,18 +9,18 @@ namespace {
 using element_cuda::Flat;
 using element_cuda::FlatLaunch;
 
-// A program in the form that the kernels have: a function of sources, of which the first ones vary.
+// A program in the form that the kernels take: a function of sources, the first of which vary.
 struct FlatProgram {
   struct Value {
     int input = -1;  // -1: a constant
     Class type = Class::kF32;
     uint64_t bits = 0;
   };
-  std::array<Value, kMaxRegisters> values;  // that registers begin with
+  std::array<Value, kMaxRegisters> values;  // initial values of registers
   std::vector<const Instruction*> functions;
   const Instruction* store = nullptr;
 
-  // False where the program is no single expression.
+  // False if the program is not a single expression.
   bool Read(const ElementProgram& program) {
     if (program.registers > kMaxRegisters) return false;
     for (const Instruction& i : program.instructions) {
@@ -43,7 +43,7 @@ class ElementFlatCuda final : public Kernel {
  public:
   explicit ElementFlatCuda(const ElementProblem& problem) : problem_(problem) {}
 
-  // False with a reason where there is no kernel.
+  // False, with a reason, if there is no kernel.
   bool Find(std::string* why_not) {
     const auto loops = OrderedLoops<OrderedLoop>(problem_);
     *why_not = "the tensors do not lie in the same order without gaps";
@@ -88,7 +88,7 @@ class ElementFlatCuda final : public Kernel {
  private:
   using Value = FlatProgram::Value;
 
-  // Neighbours in a row, and rows that begin where vectors do; or one element for each row.
+  // Contiguous rows that begin where vectors do, or one element for each row.
   bool IsVarying(const Value& value) const {
     if (value.input < 0) return false;
     const uint64_t stride = strides_[value.input], row_stride = row_strides_[value.input];
@@ -108,7 +108,7 @@ class ElementFlatCuda final : public Kernel {
   }
   DataType output_type() const { return problem_.outputs[0].type; }
 
-  // Source `i` behind the first one.
+  // Sets source `i` after the varying ones.
   bool SetUniform(uint32_t i, const Value& value) {
     const DataType type = TypeOf(value);
     const bool readable = type == DataType::kUnknown || type == DataType::kFloat32 ||
@@ -145,7 +145,7 @@ class ElementFlatCuda final : public Kernel {
     return launch_ != nullptr;
   }
 
-  // x, perhaps less a zero point, as FLOAT32 times a scale.
+  // Matches: x, minus an optional zero point, as FLOAT32, times a scale.
   bool FindDequantize(const FlatProgram& program) {
     const auto& f = program.functions;
     const bool subtracts = f.size() == 3;
@@ -180,7 +180,7 @@ class ElementFlatCuda final : public Kernel {
 
   const ElementProblem problem_;
   std::vector<uint64_t> strides_;      // per operand, within a row
-  std::vector<uint64_t> row_strides_;  // 0 where there are no rows
+  std::vector<uint64_t> row_strides_;  // 0 if there are no rows
   Flat flat_;
   uint32_t varying_ = 0;
   std::array<uint32_t, 2> inputs_{};

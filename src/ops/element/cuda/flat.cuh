@@ -1,6 +1,6 @@
-// Programs of one function whose output has no gaps and whose inputs lie in the same order, or have rows that
-// are repeated, apart, or one element each: a thread has 16 bytes, and the function is known when the kernel
-// is compiled.
+// Programs of one function with a contiguous output, whose inputs are laid out as the output is, or are rows
+// that are repeated, strided, or of one element each. A thread processes 16 bytes, and the function is a
+// template parameter.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -14,27 +14,27 @@ namespace anydml::element_cuda {
 inline constexpr uint32_t kFlatThreads = 256;
 inline constexpr uint32_t kMaxFlatSources = 3;
 
-// A source that is the same for all elements, or a constant (without data).
+// A source that is the same for all elements, or a constant (then `data` is null).
 struct UniformSource {
   const std::byte* data = nullptr;
   DataType type = DataType::kUnknown;
   uint32_t bits = 0;  // of the constant
 };
 
-// An input that varies. Of rows: how far they are apart, in elements, and whether a row is one element.
+// A varying input. For rows: their stride in elements, and whether a row is one element.
 struct VaryingSource {
   const std::byte* data = nullptr;
   uint64_t row_stride = 0;
   bool one_per_row = false;
 };
 
-// Rows are as long as this many elements, or a multiple: no thread has parts of two.
+// Row lengths are multiples of this, so that no thread has parts of two rows.
 inline constexpr uint32_t kRowMultiple = 16;
 
-// What a kernel is given.
+// A kernel's parameters.
 struct Flat {
   uint64_t elements = 0;
-  FastDivisor row_length;   // of 1: no rows, all inputs lie as the output does; else two of them vary
+  FastDivisor row_length;   // 1: no rows, all inputs are laid out as the output; else two of them vary
   VaryingSource inputs[2];  // of the first sources
   UniformSource uniform[kMaxFlatSources - 1];  // of the others
   std::byte* output = nullptr;
@@ -44,13 +44,13 @@ struct Flat {
 
 using FlatLaunch = void(const Flat& flat, void* stream);
 
-// The kernel of a function of FLOAT32 registers with `varying` sources of elements `from`; null when there
+// The kernel of a function of FLOAT32 registers with `varying` sources of element type `from`; null if there
 // is none.
 FlatLaunch* FindFlatArithmetic(ElementFunction function, uint32_t varying, DataType from, DataType to);
 FlatLaunch* FindFlatTranscendental(ElementFunction function, uint32_t varying, DataType from, DataType to);
-// The same of kQuantize with FLOAT16 elements, and uniform scale and zero point.
+// As above, for kQuantize with FLOAT16 elements and a uniform scale and zero point.
 FlatLaunch* FindFlatQuantizeOfHalf(DataType to);
-// (x - zero point) * scale, where the uniform sources are scale and zero point.
+// (x - zero point) * scale, with a uniform scale and zero point.
 FlatLaunch* FindFlatDequantize(DataType from, DataType to);
 
 ANYDML_LANE float NumberOfElement(float x) { return x; }
@@ -74,7 +74,7 @@ ANYDML_LANE float ReadUniform(const UniformSource& source) {
   }
 }
 
-// Results as elements: pairs, since two halves are made at once.
+// Results as elements, in pairs, since one instruction converts two halves.
 ANYDML_LANE void ToElements(float x, float y, float* to) {
   to[0] = AsFloat(WithOneNan(AsBits(x)));
   to[1] = AsFloat(WithOneNan(AsBits(y)));
@@ -101,7 +101,7 @@ ANYDML_LANE void ToElements(float x, float y, Truth* to) {
   to[1] = {static_cast<uint8_t>(AsBits(y))};
 }
 
-// A row of the table of functions.
+// Adapts a row of the table of functions.
 template <typename Row>
 struct RowBody {
   static ANYDML_LANE float Call(float a, float b, float c, const Instruction& instruction) {
@@ -115,14 +115,14 @@ struct DequantizeBody {
   }
 };
 
-// What a thread moves at once.
+// The elements that a thread moves at once.
 template <typename From, typename To>
 inline constexpr uint32_t kFlatCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
 
 template <uint32_t kVarying, typename From, uint32_t kCount>
 struct FlatUnit {
   uint64_t first;  // element
-  bool whole;      // all are there and may move at once
+  bool whole;      // all exist and may move at once
   Pack<From, kCount> inputs[kVarying];
 
   __device__ FlatUnit(const Flat& flat, uint64_t number) : first(number * kCount) {
@@ -164,7 +164,7 @@ struct FlatUnit {
   }
 };
 
-// A thread with two units has both on their way while it computes: for functions that take long.
+// For functions that take long: a thread has loads of two units in flight while it computes.
 template <typename Body, uint32_t kVarying, typename From, typename To, uint32_t kUnits>
 __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant__ Flat flat) {
   WaitForPrevious();
@@ -197,17 +197,17 @@ __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant
 template <typename Body, uint32_t kVarying, typename From, typename To, uint32_t kUnits = 1>
 void LaunchFlat(const Flat& flat, void* stream) {
   if constexpr (kUnits == 2) {
-    constexpr uint64_t kEnoughForAll = uint64_t{1} << 21;  // threads of the largest GPUs
+    constexpr uint64_t kEnoughForAll = uint64_t{1} << 21;  // the threads of the largest GPUs
     if (flat.elements < kEnoughForAll) return LaunchFlat<Body, kVarying, From, To, 1>(flat, stream);
   }
   constexpr uint64_t kBlock = uint64_t{kFlatThreads} * kUnits * kFlatCount<From, To>;
   const auto blocks = static_cast<uint32_t>((flat.elements + kBlock - 1) / kBlock);
-  // An error stays the thread's last error, where the backend looks for it.
+  // An error stays the thread's last CUDA error, where the backend finds it.
   KernelChain(stream, /*all_wait=*/true)
       .Launch(FlatKernel<Body, kVarying, From, To, kUnits>, blocks, kFlatThreads, flat);
 }
 
-// The same type on both sides, FLOAT32 or FLOAT16.
+// For the same type on both sides, FLOAT32 or FLOAT16.
 template <typename Row, uint32_t kVarying, uint32_t kUnits = 1>
 FlatLaunch* FlatOfFloats(DataType from, DataType to) {
   if (from != to) return nullptr;

@@ -1,21 +1,20 @@
-// QUANTIZE of FLOAT16 with one scale: dividing every element takes longer than moving it, so the quotients
-// are those of multiplications by the scale's reciprocal, corrected until they are rounded as a division
-// rounds.
+// QUANTIZE of FLOAT16 with one scale. A division takes longer than moving an element, so quotients are
+// multiplications with the reciprocal, corrected until they round as a division does.
 #include "ops/element/cuda/flat.cuh"
 
 namespace anydml::element_cuda {
 namespace {
 
-constexpr uint32_t kCount = 8;  // elements of a unit
-constexpr uint32_t kUnits = 2;  // of a thread
+constexpr uint32_t kCount = 8;  // elements per unit
+constexpr uint32_t kUnits = 2;  // per thread
 
-// FLOAT16 numbers, their quotients by such a scale and what is left over are all normal FLOAT32 numbers.
+// FLOAT16 numbers, their quotients by such a scale and the remainders are all normal FLOAT32 numbers.
 __device__ bool IsOrdinary(float scale) { return fabsf(scale) >= 0x1p-60f && fabsf(scale) <= 0x1p60f; }
 
-// x / scale, near enough for its nearest whole number. With a scale that is a FLOAT16 number one correction
-// makes quotients exact that are in the middle of two whole numbers; all others below 512, beyond which
-// results are saturated, are at least 2^-12 away from such a middle. With any scale a second correction
-// rounds as a division does (Markstein). An infinite x has no remainder.
+// x / scale, accurate enough for its nearest integer. If the scale is a FLOAT16 number, one correction makes
+// exact all quotients in the middle between two integers; all others below 512, beyond which results
+// saturate, are at least 2^-12 away from such a middle. For other scales a second correction rounds as a
+// division does (Markstein). An infinite x has no remainder.
 template <bool kHalfScale>
 __device__ float Quotient(float x, float scale, float reciprocal) {
   const float rough = __fmul_rn(x, reciprocal);
@@ -25,14 +24,14 @@ __device__ float Quotient(float x, float scale, float reciprocal) {
   return rest == rest ? __fmaf_rn(rest, reciprocal, closer) : rough;
 }
 
-// The nearest whole number of 16 bits (0 of NaN) and the zero point.
+// The nearest 16-bit integer (0 for NaN), plus the zero point.
 __device__ int32_t Whole(float quotient, int32_t zero_point) {
   int16_t whole;
   asm("cvt.rni.s16.f32 %0, %1;" : "=h"(whole) : "f"(quotient));
   return whole + zero_point;
 }
 
-// Four numbers in the bounds of To, the first one in the low bits.
+// Clamps four numbers to To; the first is in the low bits.
 template <typename To>
 __device__ uint32_t Saturated(const int32_t (&x)[4]) {
   uint32_t high, all;

@@ -4,7 +4,7 @@
 #include "ops/element/lane_functions.h"
 #include "ops/element/scalar_functions.h"
 
-// What is called rather than put in line.
+// Functions that are called rather than inlined.
 #ifdef __CUDACC__
 #define ANYDML_CALLED __host__ __device__ __noinline__
 #else
@@ -44,7 +44,7 @@ struct NumberOf<Class::kU64> {
 template <Class kClass>
 using Number = typename detail::NumberOf<kClass>::Type;
 
-// A row of the table: Lane and Scalar have the bodies of the classes that their bits say.
+// A row of the table; the class bits tell whether Lane or Scalar has the body.
 template <ElementFunction kFunction_, typename Lane, typename Scalar, uint32_t kSources_,
           uint32_t kLaneClasses, uint32_t kScalarClasses>
 struct FunctionRow {

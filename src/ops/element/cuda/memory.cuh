@@ -1,5 +1,5 @@
-// Accesses of some bytes at once, and copies into a block's memory that nobody waits for until
-// WaitForCopies. For hosts, too, so that tests can do what a block does.
+// Accesses of several bytes at once, and asynchronous copies to shared memory, complete after WaitForCopies.
+// Also compiled for hosts, so that tests can do what a block does.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 #include "ops/element/lane.h"
 
-// For loops: as many copies as iterations, so that arrays which they index are in registers; or one.
+// Loop unrolling: full, so that arrays indexed in the loop are in registers, or none.
 #ifdef __CUDA_ARCH__
 #define ANYDML_UNROLL _Pragma("unroll")
 #define ANYDML_LOOP _Pragma("unroll 1")
@@ -62,7 +62,7 @@ struct UnitOf<16> {
 template <uint32_t kBytes>
 using Unit = typename detail::UnitOf<kBytes>::Type;
 
-// Elements in registers, that move as one.
+// Elements in registers that move as one.
 template <typename T, uint32_t kCount>
 struct alignas(sizeof(T) * kCount > 16 ? 16 : sizeof(T) * kCount) Pack {
   T elements[kCount];
@@ -78,7 +78,7 @@ ANYDML_LANE Pack<T, kCount / kParts> PartOf(const Pack<T, kCount>& pack) {
   return part;
 }
 
-// At most 16 bytes, aligned to their number.
+// At most 16 bytes, aligned to their size.
 template <typename T, uint32_t kCount>
 ANYDML_LANE void Write(std::byte* to, const Pack<T, kCount>& pack) {
   using Bytes = Unit<sizeof(pack)>;
@@ -95,7 +95,7 @@ ANYDML_LANE void Read(const std::byte* from, Pack<T, kCount>* pack) {
 }
 
 #ifdef __CUDA_ARCH__
-// 4, 8 or 16 bytes, aligned to their number, from the device's memory to the block's.
+// Copies 4, 8 or 16 bytes, aligned to their size, from global to shared memory.
 __device__ __forceinline__ void StartCopy(std::byte* to, const std::byte* from, uint32_t bytes) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   if (bytes == 16) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void StartCopy(std::byte* to, const std::byte* from, 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
   }
 }
-// For those of the calling thread.
+// Waits for the calling thread's copies.
 __device__ __forceinline__ void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 __device__ __forceinline__ void ClearBits(uint32_t* word, uint32_t bits) { atomicAnd(word, ~bits); }
 __device__ __forceinline__ void SetBits(uint32_t* word, uint32_t bits) { atomicOr(word, bits); }

@@ -1,4 +1,4 @@
-// The kernel of the machine with registers of 32 bits.
+// The kernel of the machine with 32-bit registers.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -6,7 +6,7 @@
 
 namespace anydml::element_cuda {
 
-// Four blocks of a multiprocessor leave 64 registers for a thread, which is enough; calls take some more.
+// Four blocks per multiprocessor leave 64 registers per thread, which is enough; calls need some more.
 template <bool kInLine>
 __global__ void __launch_bounds__(kThreads, kInLine ? 4 : 3)
     NarrowKernel(const __grid_constant__ Machine machine) {

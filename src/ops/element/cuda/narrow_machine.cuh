@@ -1,5 +1,5 @@
-// The steps of the machine with registers of 32 bits. Everything here is inside of loops over a thread's
-// elements that are unrolled, so that these stay in registers.
+// The steps of the machine with 32-bit registers. Everything here is inside unrolled loops over a thread's
+// elements, so that these stay in registers.
 #pragma once
 
 #include "ops/element/cuda/convert.cuh"
@@ -11,8 +11,8 @@ namespace anydml::element_cuda {
 using NarrowThread = Thread<uint32_t>;
 using NarrowRegister = Pack<uint32_t, NarrowThread::kElements>;
 
-// Functions whose code is long. Programs without them run on a machine that has all others in line; those
-// with one run on a machine that calls every function for each element, so that there is one copy of it.
+// Functions with long code. Programs without them run on a machine that inlines all other functions; programs
+// with one run on a machine that calls every function for each element, so that its code exists once.
 constexpr bool IsLong(ElementFunction function, Class type) {
   using F = ElementFunction;
   switch (function) {
@@ -36,7 +36,7 @@ constexpr bool IsLong(ElementFunction function, Class type) {
     case F::kElu:
       return false;
     default:
-      return function >= F::kExp;  // the transcendental functions are the table's last
+      return function >= F::kExp;  // the transcendental functions are at the end of the table
   }
 }
 
@@ -51,7 +51,7 @@ ANYDML_LANE uint32_t CallRow(uint32_t a, uint32_t b, uint32_t c, const Instructi
   }
 }
 
-// All cases of the table: of each function, the three classes.
+// All cases of the table: the three classes of each function.
 #define ANYDML_NARROW_CASE(name, type)                    \
   case NarrowCode(ElementFunction::k##name, Class::type): \
     return ANYDML_CALL_ROW(rows::name, Class::type);
@@ -83,7 +83,7 @@ ANYDML_LANE void ApplyRow(const Instruction& instruction, NarrowRegister& a, con
   }
 }
 
-// Calls f(element) for all and puts its results into a register.
+// Sets each element of a register to f(element).
 template <typename T, typename F>
 ANYDML_LANE void Convert(const Pack<T, NarrowThread::kElements>& from, NarrowRegister& to, F&& f) {
   ANYDML_UNROLL
@@ -143,7 +143,7 @@ ANYDML_LANE void Fetch(const NarrowThread& thread, const Source& source, NarrowR
   }
 }
 
-// Numbers as whole ones of a type.
+// Converts numbers to integers of a type.
 ANYDML_LANE void ToIntegers(Class from, DataType type, NarrowRegister& a) {
   if (from != Class::kF32) return;
   if (type == DataType::kUInt32) {
@@ -162,7 +162,7 @@ ANYDML_LANE Pack<T, NarrowThread::kElements> LowBits(const NarrowRegister& a) {
   return low;
 }
 
-// The accumulator stays as it is: a copy is stored.
+// Stores a copy; the accumulator does not change.
 ANYDML_LANE void Store(const NarrowThread& thread, const Step& step, NarrowRegister a) {
   const MachineOperand& operand = thread.machine().operands[step.output];
   const Class from = step.instruction.to;
@@ -248,7 +248,7 @@ ANYDML_LANE void RunSteps(const NarrowThread& thread) {
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
     const uint32_t flags = step.flags;
-    NarrowRegister b, c;  // what a function does not have, it does not read
+    NarrowRegister b, c;  // left uninitialised if the function has fewer sources
     if ((flags & (Step::kFirst | Step::kSecond | Step::kThird)) != 0) {
       if ((flags & Step::kFirst) != 0) Fetch(thread, step.sources[0], a);
       if ((flags & Step::kSecond) != 0) Fetch(thread, step.sources[1], b);

@@ -9,11 +9,11 @@
 namespace anydml::element_cuda {
 namespace {
 
-constexpr uint32_t kAccessBytes = 16;  // the most that an instruction moves
+constexpr uint32_t kAccessBytes = 16;  // the largest access of an instruction
 constexpr uint32_t kTileColumns = 32;
 constexpr uint64_t kShortestAcross = 2;
 
-// A program's instructions become steps: loads and constants become sources of the steps that use them, and
+// Turns a program's instructions into steps: loads and constants become sources of the steps that use them;
 // results that a later step cannot take from the accumulator are kept in slots.
 class StepMaker {
  public:
@@ -30,7 +30,7 @@ class StepMaker {
   uint32_t slots() const { return plan_.machine.inputs + kept_registers_; }
 
  private:
-  // What a register holds.
+  // The value in a register.
   struct Value {
     Source source;  // kNone: the result of `step`
     int step = -1;
@@ -95,7 +95,7 @@ class StepMaker {
     return true;
   }
 
-  // A step can store its result itself, once.
+  // A step can store its own result, once.
   bool StoreWithLast(const Instruction& store) {
     if (plan_.machine.steps_end == 0) return false;
     Step& last = plan_.machine.steps[plan_.machine.steps_end - 1];
@@ -141,13 +141,13 @@ class StepMaker {
     if (slot == 0) slot = static_cast<uint8_t>(plan_.machine.inputs + ++kept_registers_);
     writer.flags |= Step::kKeep;
     writer.slot = static_cast<uint8_t>(slot - 1);
-    // As the bits that they are.
+    // As bits.
     const auto type = plan_.wide ? DataType::kUInt64 : DataType::kUInt32;
     const auto to = plan_.wide ? Class::kU64 : Class::kU32;
     return {Source::kSlot, writer.slot, false, static_cast<uint8_t>(type), static_cast<uint8_t>(to)};
   }
 
-  // 4-bit elements have bytes in slots.
+  // 4-bit elements are bytes in slots.
   static DataType InSlot(DataType type) {
     if (type == DataType::kUInt4) return DataType::kUInt8;
     return type == DataType::kInt4 ? DataType::kInt8 : type;
@@ -155,18 +155,18 @@ class StepMaker {
 
   const ElementProblem& problem_;
   MachinePlan& plan_;
-  std::array<uint8_t, 256> input_{}, output_{};  // a binding's operand
+  std::array<uint8_t, 256> input_{}, output_{};  // operand by binding
   std::array<Value, 256> values_{};              // per register
-  std::array<uint8_t, kMaxSteps> registers_{};   // a step's target
-  std::array<uint8_t, 256> slot_of_register_{};  // and one; 0: none
+  std::array<uint8_t, kMaxSteps> registers_{};   // target by step
+  std::array<uint8_t, 256> slot_of_register_{};  // plus one; 0: none
   uint32_t kept_registers_ = 0;
   uint32_t constants_ = 0;
-  int in_accumulator_ = -1;  // the step whose result is there
+  int in_accumulator_ = -1;  // the step whose result is in the accumulator
 };
 
 uint32_t BytesOf(DataType type) { return std::max(1u, BitSize(type) / 8); }
 
-// How the machine goes through the elements.
+// Plans how the machine walks the elements.
 class NestMaker {
  public:
   NestMaker(const ElementProblem& problem, MachinePlan* plan)
@@ -217,7 +217,7 @@ class NestMaker {
     return true;
   }
 
-  // Through tiles, where most of a tile is there.
+  // Uses tiles if most of each tile is filled.
   void ChooseTile() {
     if (loops_.size() < 2) return;
     const size_t across = FindAcross(loops_, inputs_, kShortestAcross);
@@ -243,7 +243,7 @@ class NestMaker {
     for (size_t d = 0; d + 2 < loops_.size(); ++d) tiles_ *= loops_[d].size;
   }
 
-  // As large as an access of the widest operand, and dividing whatever has neighbours.
+  // The size of the widest operand's access, dividing the contiguous lengths of all operands.
   void ChooseGroup() {
     if (loops_.empty()) return;
     uint32_t widest = 1;
@@ -252,7 +252,7 @@ class NestMaker {
     }
     uint32_t group = std::min(thread_elements_, kAccessBytes / widest);
     while (group > 1 && !Allows(group)) group /= 2;
-    // One or two groups have code of their own.
+    // One or two groups per thread have their own code.
     if (thread_elements_ / group <= 2) machine_.log2_group = static_cast<uint32_t>(std::bit_width(group) - 1);
   }
 

@@ -37,7 +37,7 @@ class ElementProgramCuda final : public Kernel {
     return true;
   }
 
-  const MachinePlan in_groups_;  // which addresses may not allow
+  const MachinePlan in_groups_;  // used if addresses allow it
   const MachinePlan singly_;
   void (*launch_)(const MachinePlan&, const Machine&, void*);
 };

@@ -9,7 +9,7 @@ constexpr std::string_view kPrefix = "anydml_";
 constexpr std::string_view kFunction = ".visible .func";
 constexpr std::string_view kLoad = "ld.param.";
 
-// The next line of *text, without what blanks are before it.
+// The next line of *text, without leading blanks.
 std::string_view TakeLine(std::string_view* text) {
   const size_t end = std::min(text->find('\n'), text->size());
   std::string_view line = text->substr(0, end);
@@ -18,8 +18,8 @@ std::string_view TakeLine(std::string_view* text) {
   return line;
 }
 
-// What puts a register of 32 bits where a line loads a parameter, up to its target; empty where there is
-// nothing.
+// For a line that loads a parameter: the instruction that moves a 32-bit register instead, up to its target;
+// empty for other lines.
 std::string MoveLike(std::string_view line) {
   const std::string_view type = line.substr(kLoad.size(), line.find_first_of(" \t") - kLoad.size());
   const size_t at = std::min(line.find('%'), line.size());
@@ -53,7 +53,7 @@ PtxFunctions::PtxFunctions(std::string_view ptx) {
     if (name == std::string_view::npos) continue;
     const std::string_view full_name = function.substr(name, function.find('(', name) - name);
     const size_t begin = function.find('{');
-    // Helpers of functions may come after the last one that is visible.
+    // Helper functions may follow the last visible one.
     const size_t end = function.rfind('}', function.find("\n.func"));
     if (begin == std::string_view::npos || end == std::string_view::npos) continue;
     Body body = Read(full_name, function.substr(begin + 1, end - begin - 1));

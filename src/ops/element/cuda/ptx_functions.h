@@ -1,4 +1,4 @@
-// The functions of compiled_functions.cu as text, to be put in line where a compiled program uses them.
+// The functions of compiled_functions.cu as text, for inlining into compiled programs.
 #pragma once
 
 #include <span>
@@ -9,26 +9,26 @@
 
 namespace anydml::element_cuda {
 
-// What nvcc made of compiled_functions.cu; a file that the build writes has it.
+// nvcc's PTX of compiled_functions.cu, in a file that the build generates.
 std::string_view CompiledFunctionsPtx();
 
 class PtxFunctions {
  public:
-  // Functions that call others, or return in several places, are left out.
+  // Skips functions that call others or return in several places.
   explicit PtxFunctions(std::string_view ptx);
 
-  // The directives that a module begins with.
+  // The directives at the beginning of a module.
   const std::string& header() const { return header_; }
 
   bool Has(const std::string& name) const { return bodies_.contains(name); }
 
-  // Appends a block that puts the function of registers `sources` into register `target`; all of 32 bits.
-  // Sources that the function has more than are given are not read.
+  // Appends a block that computes the function of registers `sources` into register `target`; all have 32
+  // bits. Missing sources are not read.
   void AppendInLine(const std::string& name, std::string_view target, std::span<const std::string> sources,
                     std::string* text) const;
 
  private:
-  // Text, and after each piece the number of the source that follows it; kTarget: the target; kNone: nothing.
+  // Pieces of text, each followed by the number of a source; kTarget: the target; kNone: nothing.
   static constexpr int kTarget = -1, kNone = -2;
   struct Piece {
     std::string text;

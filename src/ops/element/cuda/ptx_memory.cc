@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kBlockElements = kThreads * kPtxElements;
 constexpr uint64_t kMaxImmediate = 0x7FFFFFFF;
 
-// Registers that move at once, and their type.
+// The registers of a vector access, and its type.
 std::string Vector(std::span<const std::string> words) {
   if (words.size() == 1) return words[0];
   std::string text;
@@ -36,7 +36,7 @@ bool PtxMemory::IsUniform(uint32_t operand) const {
   return std::all_of(strides, strides + machine_.rank, [](uint64_t s) { return s == 0; });
 }
 
-// Where the thread's groups begin, and whether the block is full and groups may move at once.
+// Computes where the thread's groups begin, and whether the block is full and groups may move at once.
 void PtxMemory::WritePlace() {
   const std::string block = w_.Word(), thread = w_.Word(), aligned = w_.Word();
   const std::string begin = w_.Long(), end = w_.Long();
@@ -61,7 +61,7 @@ void PtxMemory::WritePlace() {
   }
 }
 
-// The coordinates of an element, from its number.
+// The coordinates of an element, from its index.
 std::vector<std::string> PtxMemory::Coordinates(const std::string& index) {
   std::vector<std::string> coordinates(machine_.rank);
   std::string rest = w_.Word();
@@ -75,7 +75,7 @@ std::vector<std::string> PtxMemory::Coordinates(const std::string& index) {
       w_.Line("shr.u32 ", quotient, ", ", rest, ", ", uint64_t(std::bit_width(size) - 1));
       w_.Line("and.b32 ", remainder, ", ", rest, ", ", uint64_t{size - 1});
     } else {
-      // As FastDivisor does it.
+      // The same arithmetic as FastDivisor.
       const uint32_t shift = static_cast<uint32_t>(std::bit_width(size - 1));
       const uint64_t magic = (((uint64_t{1} << shift) - size) << 32) / size + 1;
       const std::string high = w_.Word(), product = w_.Word(), sum = w_.Long(), number = w_.Long();
@@ -151,7 +151,7 @@ std::string PtxMemory::At(uint32_t operand, uint32_t e) {
   return "[" + sum + "]";
 }
 
-// The registers that both ways of loading an input fill.
+// The registers that both variants of loading an input fill.
 void PtxMemory::PlaceInput(uint32_t input) {
   const bool is_uniform = IsUniform(input),
              is_repeated = machine_.operands[input].access == Access::kRepeated;

@@ -1,5 +1,5 @@
-// How a compiled program moves its elements between tensors and registers. Blocks that are full, of tensors
-// whose addresses allow it, move groups of elements at once; others every element for itself.
+// How a compiled program moves elements between tensors and registers. Full blocks of aligned tensors move
+// groups of elements at once; others move each element by itself.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class PtxMemory {
   void WriteLoads();
   const std::vector<PtxElements>& inputs() const { return inputs_; }
 
-  // The words of the thread's elements (PtxValues::Elements), which WriteStores writes.
+  // `words`: the thread's elements (PtxValues::Elements), for WriteStores.
   void AddStore(uint32_t operand, std::vector<std::string> words) { stores_.push_back({operand, words}); }
   void WriteStores();
 
@@ -34,7 +34,7 @@ class PtxMemory {
   uint32_t groups() const { return kPtxElements / group_; }
   uint32_t BytesOf(uint32_t operand) const { return machine_.operands[operand].bits / 8; }
   bool IsUniform(uint32_t operand) const;
-  // The operand's neighbours in a group are loaded or stored at once.
+  // Whether the operand's groups are loaded or stored at once.
   bool IsVector(uint32_t operand) const { return machine_.operands[operand].access == Access::kVector; }
 
   void WritePlace();

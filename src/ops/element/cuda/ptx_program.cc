@@ -52,7 +52,7 @@ class Program {
  private:
   static uint32_t Low(uint64_t bits) { return static_cast<uint32_t>(bits); }
 
-  // Each is made a value once.
+  // Each constant becomes one value.
   int Constant(uint32_t index) {
     const auto [at, is_new] = constants_.try_emplace(index, 0);
     if (is_new) at->second = values_.Constant(Low(machine_.constants[index]));
@@ -64,7 +64,7 @@ class Program {
     return at->second;
   }
 
-  // The result of a step; -1 where there is no function for it.
+  // The result of a step; -1 if there is no function for it.
   int Apply(uint32_t s, const int (&sources)[3]) {
     const Step& step = machine_.steps[s];
     const Instruction& i = step.instruction;
@@ -84,7 +84,7 @@ class Program {
     return values_.OfNumbers(name, used, {Low(i.parameters[0]), Low(i.parameters[1])}, step.uniform);
   }
 
-  // Whether nobody sees more of a step's result than what rounding it to FLOAT16 leaves.
+  // Whether all uses of a step's result round it to FLOAT16.
   bool IsOnlyRounded(uint32_t s) const {
     for (;; ++s) {
       const Step& step = machine_.steps[s];

@@ -1,4 +1,5 @@
-// The machine's program (machine.cuh) as the text of a kernel of its own, which the driver compiles.
+// Translates the machine's program (machine.cuh) into the text of a kernel of its own, which the driver
+// compiles.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ namespace anydml::element_cuda {
 inline constexpr const char* kPtxProgramName = "anydml_program";
 
 // The kernel's parameters are the operands' addresses, the number of elements (uint64_t), and whether the
-// addresses are as IsAligned wants them (uint32_t). A block has kThreads threads and the elements of the
-// plan's. Fails with a reason in *why_not.
+// addresses satisfy IsAligned (uint32_t). A block has kThreads threads and the plan's elements. Fails with a
+// reason in *why_not.
 bool WritePtxProgram(const MachinePlan& plan, const PtxFunctions& functions, std::string* text,
                      std::string* why_not);
 

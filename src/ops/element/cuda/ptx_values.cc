@@ -16,7 +16,7 @@ bool IsHalf(uint32_t float_bits) {
 }
 uint32_t Twice(uint32_t half_bits) { return half_bits | half_bits << 16; }
 
-// The function that makes a number of an element.
+// The function that converts an element to a number.
 const char* FetchName(Form form) {
   switch (form) {
     case Form::kHalfToFloat:
@@ -70,7 +70,7 @@ const std::string& PtxValues::Number(int id, uint32_t e) {
     return number;
   }
   const auto& places = value.elements.places;
-  if (places[e].word.empty()) {  // no input
+  if (places[e].word.empty()) {  // not an input
     number = w_.Call("FetchHalfToFloat", {value.halves[e / 2], w_.Constant(e % 2 * 16)});
     return number;
   }

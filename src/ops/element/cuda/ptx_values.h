@@ -1,5 +1,5 @@
-// The numbers of a compiled program: for each of a thread's elements a register of 32 bits. Numbers that are
-// known to be halves are kept as such, too, two in a register, where a GPU computes with both at once.
+// The numbers of a compiled program: a 32-bit register for each of a thread's elements. Numbers that are
+// known to be halves are also kept as halves, two per register, if the GPU can compute with both at once.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace anydml::element_cuda {
 
-inline constexpr uint32_t kPtxElements = kRegisterBytes / sizeof(uint32_t);  // of a thread
+inline constexpr uint32_t kPtxElements = kRegisterBytes / sizeof(uint32_t);  // per thread
 
-// Where the elements of a thread are, in registers.
+// The registers that contain a thread's elements.
 struct PtxElements {
   struct Place {
     std::string word;
@@ -30,20 +30,20 @@ class PtxValues {
  public:
   explicit PtxValues(PtxWriter* writer) : w_(*writer) {}
 
-  // New values, by their numbers.
+  // These create values and return their indices.
   int Constant(uint32_t bits);
   int Input(const PtxElements& elements, Form form);
   int Converted(int source, const Instruction& instruction);
   int RoundedToHalf(int source);
-  // A function of all elements, or of one for all.
+  // A function of each element, or of one if all are the same.
   int OfNumbers(const std::string& function, std::span<const int> sources, std::array<uint32_t, 2> parameters,
                 bool uniform);
-  // Two at a time; -1 where that is not possible. `rounded`: the result may be rounded to FLOAT16.
+  // Two elements at a time; -1 if that is impossible. `rounded`: the result may be rounded to FLOAT16.
   int OfHalves(const Instruction& instruction, std::span<const int> sources, bool rounded);
 
   bool AreHalves(std::span<const int> values) const;
 
-  // As elements of a type, packed into words.
+  // The value as elements of a type, packed into words.
   std::vector<std::string> Elements(int value, Class from, DataType type);
 
  private:
@@ -52,7 +52,7 @@ class PtxValues {
     Form form = Form::kWords;
     uint32_t bits = 0;                                   // of a constant
     PtxElements elements = {};                           // of an input
-    std::array<std::string, kPtxElements> numbers = {};  // empty: not needed yet
+    std::array<std::string, kPtxElements> numbers = {};  // empty: not yet needed
     std::array<std::string, kPtxElements / 2> halves = {};
   };
 

@@ -1,4 +1,4 @@
-// Lines of PTX and names of registers.
+// Writes lines of PTX and names registers.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class PtxWriter {
 
   const PtxFunctions& functions() const { return functions_; }
 
-  // New registers of 32 and of 64 bits, and a predicate.
+  // New registers of 32 and of 64 bits, and a new predicate.
   std::string Word() { return Numbered("%v", words_++); }
   std::string Long() { return Numbered("%a", longs_++); }
   std::string Predicate() { return Numbered("%c", predicates_++); }
 
-  // A line of code: texts and numbers.
+  // A line of code, concatenated from texts and numbers.
   template <typename... Parts>
   void Line(const Parts&... parts) {
     (Append(parts), ...);
@@ -31,7 +31,7 @@ class PtxWriter {
   }
   void Label(std::string_view label) { code_.append(label).append(":\n"); }
 
-  // A new register with a constant, or with a function's result.
+  // A new register with a constant or a function's result.
   std::string Constant(uint32_t bits) {
     std::string target = Word();
     Line("mov.b32 ", target, ", ", bits);
@@ -46,7 +46,7 @@ class PtxWriter {
     return Call(name, std::span(sources.begin(), sources.size()));
   }
 
-  // The text of a module with a kernel of kThreads threads that has this code.
+  // The text of a module whose kernel has kThreads threads and this code.
   std::string Module(std::string_view name, std::string_view parameters) const;
 
  private:

@@ -1,5 +1,5 @@
-// One thread of the machine: its place among the elements, its part of the block's memory, and moving
-// elements between tensors and these.
+// One thread of the machine: its place among the elements, its part of shared memory, and the movement of
+// elements between tensors and slots.
 #pragma once
 
 #include "ops/element/cuda/machine.cuh"
@@ -30,8 +30,8 @@ class Thread {
 
   ANYDML_LANE const Machine& machine() const { return m_; }
 
-  // Begins to bring the elements of an input into its slot. The caller waits: for copies, and in tiles for
-  // the block.
+  // Starts to copy an input's elements to its slot. The caller waits for the copies and, for tiles, for the
+  // block.
   ANYDML_LANE void Load(uint32_t input) const {
     const MachineOperand& operand = m_.operands[input];
     std::byte* const slot = Slot(input);
@@ -57,7 +57,7 @@ class Thread {
     });
   }
 
-  // The elements of a slot.
+  // Reads the elements of a slot.
   template <bool kTile, typename T>
   ANYDML_LANE Pack<T, kElements> Elements(uint32_t number) const {
     const std::byte* const slot = Slot(number);
@@ -97,7 +97,7 @@ class Thread {
     ForOffsets(operand, [&](uint32_t e, uint64_t offset) { data[offset] = pack.elements[e]; });
   }
 
-  // The low 4 bits of each element. Two threads may have the halves of a byte, if not of a group.
+  // Stores the low 4 bits of each element. Two threads may share a byte, unless the elements are a group.
   ANYDML_LANE void Store4Bits(const MachineOperand& operand, const Pack<uint8_t, kElements>& pack) const {
     if (operand.access == Access::kVector && whole_groups_) {
       Pack<uint8_t, kElements / 2> bytes;
@@ -122,13 +122,13 @@ class Thread {
   ANYDML_LANE uint32_t GroupMask() const { return (1u << m_.log2_group) - 1; }
   ANYDML_LANE std::byte* Slot(uint32_t slot) const { return shared_ + slot * m_.slot_bytes; }
 
-  // Where an element is among those of the block.
+  // The index of an element within the block.
   ANYDML_LANE uint32_t InBlock(uint32_t e) const {
     return (((e >> m_.log2_group) * kThreads + thread_) << m_.log2_group) + (e & GroupMask());
   }
   ANYDML_LANE uint32_t RowOf(uint32_t e) const { return InBlock(e) >> m_.log2_columns; }
   ANYDML_LANE uint32_t ColumnOf(uint32_t e) const { return InBlock(e) & ((1u << m_.log2_columns) - 1); }
-  // Rows of a tile in a slot are one element longer: reads along columns meet all banks.
+  // Rows of a tile in a slot are padded by one element, so that reads along columns use all banks.
   ANYDML_LANE uint32_t PaddedPlace(uint32_t row, uint32_t column) const {
     return row * ((1u << m_.log2_columns) + 1) + column;
   }
@@ -149,7 +149,7 @@ class Thread {
     valid_ = 0;
     ANYDML_UNROLL
     for (uint32_t e = 0; e < kElements; ++e) valid_ |= IsInside(e) ? 1u << e : 0;
-    // Only the last group of all may be a part of one.
+    // Only the very last group may be partial.
     const uint32_t group = (1u << (1u << m_.log2_group)) - 1;
     for (uint32_t e = 0; e < kElements; e += GroupMask() + 1) {
       const uint32_t present = valid_ >> e & group;
@@ -157,8 +157,8 @@ class Thread {
     }
   }
 
-  // Where a thread's elements are in a slot: together, or in two halves, since 16 bytes of neighbouring
-  // threads meet all banks.
+  // The place of a thread's elements in a slot: contiguous, or in two halves, so that 16-byte accesses of
+  // neighbouring threads use all banks.
   ANYDML_LANE uint32_t Place(uint32_t e, uint32_t bytes) const {
     const uint32_t at = e * bytes;
     if (kElements * bytes < kRegisterBytes) return thread_ * kElements * bytes + at;
@@ -201,7 +201,7 @@ class Thread {
     return offset;
   }
 
-  // Of elements `first` and after; loop by loop, so that divisions do not wait for each other.
+  // From element `first` on; loop by loop, so that divisions do not wait for each other.
   template <uint32_t kCount>
   ANYDML_LANE void OffsetsOf(const MachineOperand& operand, uint32_t first,
                              uint64_t (&offsets)[kCount]) const {
@@ -238,8 +238,8 @@ class Thread {
     }
   }
 
-  // Calls f(e, offset) for the elements that are there; for some at a time, since registers are few when
-  // there are results.
+  // Calls f(e, offset) for existing elements; a few at a time, because registers are scarce while there are
+  // results.
   template <typename F>
   ANYDML_LANE void ForOffsets(const MachineOperand& operand, F&& f) const {
     constexpr uint32_t kAtATime = 4;
@@ -276,7 +276,7 @@ class Thread {
     WriteSlot(slot, pack);
   }
 
-  // One or two groups.
+  // For one or two groups.
   template <typename T>
   ANYDML_LANE void LoadRepeated(const MachineOperand& operand, std::byte* slot) const {
     const T* const data = reinterpret_cast<const T*>(operand.data);
@@ -310,7 +310,7 @@ class Thread {
     }
   }
 
-  // Into bytes.
+  // Expands to bytes.
   ANYDML_LANE void Load4Bits(const MachineOperand& operand, std::byte* slot) const {
     const bool is_signed = operand.type == DataType::kInt4;
     const auto* const data = reinterpret_cast<const uint8_t*>(operand.data);
@@ -352,7 +352,7 @@ class Thread {
     return all;
   }
 
-  // One or two groups. `per_item`: elements of the tensor in an item of the pack.
+  // For one or two groups. `per_item`: elements of the tensor per item of the pack.
   template <typename T, uint32_t kItems>
   ANYDML_LANE void StoreGroups(const MachineOperand& operand, const Pack<T, kItems>& pack,
                                uint32_t per_item = 1) const {
@@ -378,7 +378,7 @@ class Thread {
   uint32_t first_row_ = 0;
   uint32_t first_column_ = 0;
 
-  uint32_t valid_ = (1u << kElements) - 1;  // which elements there are, by bits
+  uint32_t valid_ = (1u << kElements) - 1;  // a bit for each element that exists
   bool whole_groups_ = true;
 };
 

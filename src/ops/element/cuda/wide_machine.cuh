@@ -1,5 +1,5 @@
-// The steps of the machine with registers of 64 bits, which hold numbers of every class. What is done to an
-// element is called, not in line: memory moves slowly enough for that.
+// The steps of the machine with 64-bit registers, which hold numbers of every class. Operations on an element
+// are called, not inlined: memory is slow enough for that.
 #pragma once
 
 #include "ops/element/cuda/convert.cuh"
@@ -11,7 +11,7 @@ namespace anydml::element_cuda {
 using WideThread = Thread<uint64_t>;
 using WideRegister = Pack<uint64_t, WideThread::kElements>;
 
-// A register's bits as a number, and back.
+// Converts a register's bits to a number, and back.
 template <typename T>
 ANYDML_LANE T AsNumber(uint64_t bits) {
   if constexpr (sizeof(T) == 8) {
@@ -29,7 +29,7 @@ ANYDML_LANE uint64_t AsWideBits(T value) {
   }
 }
 
-// A number as one of class `to`; integers keep their low bits.
+// Converts a number to class `to`; integers keep their low bits.
 template <typename T>
 ANYDML_LANE uint64_t NumberToClass(T value, Class to) {
   switch (to) {
@@ -44,7 +44,7 @@ ANYDML_LANE uint64_t NumberToClass(T value, Class to) {
       return static_cast<uint64_t>(value);
   }
 }
-// Floating point that becomes an integer does so by its range.
+// Floating point is converted to an integer by its range.
 template <typename T>
 ANYDML_LANE uint64_t FloatToClass(T value, Class to, DataType range) {
   if (to == Class::kF32) return AsWideBits(static_cast<float>(value));
@@ -53,7 +53,7 @@ ANYDML_LANE uint64_t FloatToClass(T value, Class to, DataType range) {
   return IsWide(to) ? whole : static_cast<uint32_t>(whole);
 }
 
-// An element's bits as a number of a class.
+// Converts an element's bits to a number of a class.
 ANYDML_CALLED inline uint64_t FromElement(uint64_t bits, DataType type, Class to) {
   switch (type) {
     case DataType::kFloat32:
@@ -75,7 +75,7 @@ ANYDML_CALLED inline uint64_t FromElement(uint64_t bits, DataType type, Class to
   }
 }
 
-// A number as the bits of an element.
+// Converts a number to the bits of an element.
 ANYDML_CALLED inline uint64_t ToElement(uint64_t bits, Class from, DataType type) {
   if (!IsFloat(from)) return bits;
   const bool is_wide = from == Class::kF64;
@@ -163,7 +163,7 @@ ANYDML_LANE void Fetch(const WideThread& thread, const Source& source, WideRegis
         source.is_tile ? thread.Elements<true, T>(source.index) : thread.Elements<false, T>(source.index);
     ForAll(to, [&](uint32_t e) { return elements.elements[e]; });
   });
-  // Integers of 64 bits are what they are.
+  // 64-bit integers need no conversion.
   if ((type == DataType::kInt64 || type == DataType::kUInt64) && !IsFloat(to_class) && IsWide(to_class))
     return;
   ForAll(to, [&](uint32_t e) { return FromElement(to.elements[e], type, to_class); });
@@ -211,7 +211,7 @@ ANYDML_LANE void RunSteps(const WideThread& thread) {
   ANYDML_LOOP
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
-    WideRegister b, c;  // what a function does not have, it does not read
+    WideRegister b, c;  // left uninitialised if the function has fewer sources
     if ((step.flags & Step::kFirst) != 0) Fetch(thread, step.sources[0], a);
     if ((step.flags & Step::kSecond) != 0) Fetch(thread, step.sources[1], b);
     if ((step.flags & Step::kThird) != 0) Fetch(thread, step.sources[2], c);
