@@ -2,8 +2,8 @@
 
 namespace anydml {
 
-// A blocked sum of products of numbers up to 1 is off by far less than this (contract: k * 2^-24 times the
-// sum of the magnitudes).
+// A blocked sum of products of numbers up to 1 has an error far below this (contract: k * 2^-24 times the sum
+// of the magnitudes).
 Exactness GemmBound(const GemmProblem& problem) {
   Exactness exactness;
   const auto k = static_cast<double>(problem.k);

@@ -33,7 +33,7 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
 
 Case MakeGemm(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
-  // Both operands are contiguous along k, in units of 16 bytes, as weights mostly are.
+  // Both operands are contiguous along k, in units of 16 bytes, as weights usually are.
   const bool along_k = source.OneIn(16);
   const DataType type = !along_k && source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
   const uint32_t rank = source.Between(2, 4);
@@ -46,7 +46,7 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
   };
   uint32_t m = size(), n = size(), k = size();
   while (uint64_t{m} * n * k > 400'000) (m > n ? m : n > k ? n : k) /= 2;
-  // One row or column, with units of 16 bytes in every row of the matrix, which kernels of GPUs like.
+  // One row or column, and matrix rows that are multiples of 16 bytes, as GPU kernels prefer.
   const bool in_units = source.OneIn(8);
   if (in_units) {
     (source.OneIn(2) ? m : n) = 1;

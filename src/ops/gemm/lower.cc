@@ -8,7 +8,7 @@
 namespace anydml {
 namespace {
 
-// A matrix as the product sees it, and what its dimensions are called in sentences.
+// A matrix as the product uses it, and the names of its dimensions for messages.
 struct Operand {
   const char* name;
   const TensorDesc& tensor;
@@ -26,7 +26,7 @@ struct Operand {
       matrix.batch[d + 4 - tensor.rank] = tensor.strides[d];
     }
     matrix.row = tensor.strides[RowDimension()];
-    // The stride of one column is never used: it counts as contiguous.
+    // The stride of a single column is never used, so it counts as contiguous.
     matrix.column = columns() == 1 ? 1 : tensor.strides[ColumnDimension()];
     return matrix;
   }
@@ -80,7 +80,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
   return CheckSizes(desc, "CTensor", sizes, "it is added to the product");
 }
 
-// Of {batch, batch, m, n}, where the activation is a softmax.
+// Of {batch, batch, m, n}, if the activation is a softmax.
 std::optional<AxisSet> SoftmaxAxes(const GemmDesc& desc) {
   if (desc.fused_activation == nullptr) return std::nullopt;
   const uint32_t shift = 4 - desc.output.rank;
@@ -133,7 +133,7 @@ Status Infer(OperatorDesc* desc) {
   const TensorDesc *a = nullptr, *b = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "ATensor", &a));
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "BTensor", &b));
-  if (a->rank != b->rank || a->rank < 2) return {};  // validation says so
+  if (a->rank != b->rank || a->rank < 2) return {};  // validation reports it
   Dimensions sizes = a->sizes;
   sizes[a->rank - 2] = a->sizes[a->rank - (desc->uint("TransA") != 0 ? 1 : 2)];
   sizes[a->rank - 1] = b->sizes[b->rank - (desc->uint("TransB") != 0 ? 2 : 1)];

@@ -17,8 +17,8 @@ namespace anydml {
 
 const Operator& GemmOperator();
 
-// A matrix in each of a batch's two dimensions. Strides are in elements, so that a transposed or broadcast
-// operand is only another set of strides.
+// A matrix for each index of the batch's two dimensions. Strides are in elements, so that transposed and
+// broadcast operands differ in their strides only.
 struct GemmMatrix {
   std::array<uint64_t, 2> batch{};
   uint64_t row = 0;
@@ -30,29 +30,29 @@ struct GemmMatrix {
 struct GemmProblem {
   static constexpr std::string_view kFamily = "gemm";
 
-  DataType type = DataType::kFloat32;  // of the operands: or FLOAT16
+  DataType type = DataType::kFloat32;  // of the operands; or FLOAT16
   DataType output_type = DataType::kFloat32;
   std::array<uint64_t, 2> batch = {1, 1};
   uint64_t m = 1, n = 1, k = 1;
   GemmMatrix a;                 // m x k
   GemmMatrix b;                 // k x n
-  std::optional<GemmMatrix> c;  // m x n; absent too where Beta is 0: nothing of it may be seen then
+  std::optional<GemmMatrix> c;  // m x n; also absent if Beta is 0, because C must then have no effect
   GemmMatrix output;            // m x n
   float alpha = 1;
   float beta = 0;
-  ElementProgram activation;                    // of register 0, FLOAT32; no instructions: none
-  bool a_is_owned = false, b_is_owned = false;  // by the library: may be packed at initialisation
+  ElementProgram activation;                    // on register 0, FLOAT32; empty: none
+  bool a_is_owned = false, b_is_owned = false;  // OWNED_BY_DML: may be packed at initialisation
 
   uint64_t Batches() const { return batch[0] * batch[1]; }
 
-  // Whether C, if there is any, is one row of neighbours that is added to all rows.
+  // Whether C, if present, is one contiguous row that is added to all rows.
   bool AddsRow() const {
     const auto stays = [](uint64_t size, uint64_t stride) { return size == 1 || stride == 0; };
     return !c || (beta == 1 && stays(m, c->row) && stays(batch[0], c->batch[0]) &&
                   stays(batch[1], c->batch[1]) && (n == 1 || c->column == 1));
   }
 
-  // The same with rows and columns exchanged.
+  // The same product with rows and columns exchanged.
   GemmProblem Transposed() const {
     GemmProblem t = *this;
     std::swap(t.m, t.n);

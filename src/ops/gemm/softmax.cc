@@ -21,7 +21,7 @@ TensorDesc TensorOf(const GemmProblem& p, const GemmMatrix& matrix, DataType typ
   return tensor;
 }
 
-// FLOAT32 in scratch into the output.
+// Converts FLOAT32 in scratch to the output.
 ElementProblem Conversion(const GemmProblem& p, const GemmMatrix& from) {
   const auto operand = [](const GemmMatrix& m, DataType type) {
     return ElementOperand{type, {m.batch[0], m.batch[1], m.row, m.column}};
@@ -39,7 +39,7 @@ ElementProblem Conversion(const GemmProblem& p, const GemmMatrix& from) {
 
 class GemmThenSoftmax final : public CompositeKernel {
  public:
-  // Products are rounded once, behind the softmax: both work on FLOAT32 until then.
+  // Results are rounded once, after the softmax: product and softmax work on FLOAT32.
   Status Create(const GemmSoftmaxProblem& problem, const LowerContext& context) {
     GemmProblem product = problem.product;
     const DataType type = product.output_type;

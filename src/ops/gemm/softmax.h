@@ -1,4 +1,4 @@
-// GEMM with a softmax of the product: its only activation that is not of single elements.
+// GEMM with a softmax of the product: the only activation that is not element-wise.
 #pragma once
 
 #include "ops/gemm/problem.h"

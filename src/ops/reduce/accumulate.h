@@ -1,5 +1,5 @@
-// Accumulators for one number at a time: for hosts and for a GPU's threads. T is the class of the elements
-// (float, or integers of 32 and 64 bits), V what the accumulator holds.
+// Accumulators for one number at a time, for hosts and for GPU threads. T is the class of the elements
+// (float, or integers of 32 and 64 bits), V the type in which the accumulator holds its value.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ ANYDML_LANE bool IsNan(T x) {
   return x != x;
 }
 
-// The larger (smaller) one; NaN if one is, and +0 is larger than -0.
+// The larger (smaller) one; NaN if either is, with +0 larger than -0.
 template <bool kMin, typename T>
 ANYDML_LANE T Extreme(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {
@@ -58,8 +58,8 @@ ANYDML_LANE bool Replaces(T x, T best) {
   }
 }
 
-// An accumulator has Start(), Add(x, position), and Merge(another of the same elements' later or, where
-// positions do not matter, any part).
+// An accumulator has Start(), Add(x, position), and Merge(another), where the other one accumulated later
+// elements or, if positions do not matter, any other elements.
 template <Accumulation kKind, typename T, typename V>
 struct Sum {
   using Value = V;
@@ -98,8 +98,8 @@ struct Extremum {
   ANYDML_LANE void Merge(const Extremum& other) { Add(other.value, 0); }
 };
 
-// Where nothing has been added, or nothing but the lowest, the position is 0: of such a whole it is right,
-// and a part like that never decides.
+// If nothing, or only the lowest value, was added, the position is 0: that is right for a whole output, and
+// such a partial result never decides.
 template <bool kMin, bool kLast, typename T>
 struct Position {
   using Value = T;
@@ -124,7 +124,7 @@ struct Position {
   }
 };
 
-// The sum of e^(x - value), where value is the largest x. Says nothing where that is infinite.
+// The sum of e^(x - value), where value is the largest x. Meaningless if that is infinite.
 struct LogSumExp {
   using Value = float;
   float value;
@@ -147,7 +147,7 @@ struct LogSumExp {
   }
 };
 
-// The accumulator's type for a kind, as f.template operator()<A>(). Wide: what sums of floats are kept in.
+// Calls f.template operator()<A>() with the accumulator's type for a kind. Wide: the type for sums of floats.
 template <typename T, typename Wide, typename F>
 auto ForAccumulation(Accumulation kind, bool last, F&& f) {
   using V = std::conditional_t<std::is_same_v<T, float>, Wide, T>;
@@ -186,7 +186,7 @@ inline constexpr bool kHasPosition = requires(A a) {
   requires std::is_same_v<decltype(a.second), uint32_t>;
 };
 
-// What the function makes of n numbers' accumulated one.
+// The function's result from the accumulated value of n numbers.
 template <typename A>
 ANYDML_LANE auto FinishNumber(const A& accumulated, ReduceFunction function, float n) {
   using V = typename A::Value;

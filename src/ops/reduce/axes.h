@@ -1,4 +1,4 @@
-// Sets of dimensions, as operators are given them in Axes.
+// Sets of dimensions, from the Axes of operators.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr AxisSet ToAxisSet(std::span<const uint32_t> axes) {
 }
 constexpr bool Has(AxisSet set, uint32_t axis) { return (set >> axis & 1) != 0; }
 
-// Axes are dimensions of InputTensor, each at most once. None at all is fine.
+// Axes are dimensions of InputTensor, each at most once. An empty list is allowed.
 Status CheckAxes(const OperatorDesc& desc, std::span<const uint32_t> axes);
 
 // `sizes` with 1 for the dimensions of the set.

@@ -6,7 +6,7 @@ namespace anydml {
 
 namespace {
 
-// By strides, but for elements that are taken again and again: each pass goes through memory in order.
+// Sorted by strides, except loops with a stride of 0: each pass goes through memory in order.
 LoopNest<1> WithNeighboursInnermost(const LoopNest<1>& nest) {
   LoopNest<1> sorted;
   for (uint32_t d = 0; d < nest.rank; ++d) {
@@ -37,8 +37,8 @@ ReduceNests NestsOf(const ReduceProblem& problem) {
   return nests;
 }
 
-// Of n numbers: what any order of additions may have, as part of the sum of magnitudes. The reference adds in
-// FLOAT64. A logarithm's error is that of its argument, absolute.
+// The error bound for n numbers: what any order of additions may cause, relative to the sum of magnitudes.
+// The reference adds in FLOAT64. A logarithm has the relative error of its argument as an absolute one.
 Exactness ReduceBound(const ReduceProblem& problem) {
   const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
   const Accumulation accumulation = AccumulationOf(problem.function);

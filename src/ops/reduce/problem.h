@@ -1,5 +1,5 @@
-// REDUCE, ARGMIN and ARGMAX: one element of the output from all elements of the input whose coordinates
-// differ only along the axes.
+// REDUCE, ARGMIN and ARGMAX: one output element from all input elements whose coordinates differ only along
+// the axes.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ constexpr bool IsArg(ReduceFunction function) {
   return function == ReduceFunction::kArgmax || function == ReduceFunction::kArgmin;
 }
 
-// How elements are put together. What else a function does, it does to the outcome (FinishNumber).
+// How elements are combined. Whatever else a function does, it does to the combined value (FinishNumber).
 enum class Accumulation : uint8_t {
   kSum,
   kSumAbs,
@@ -71,12 +71,12 @@ constexpr Accumulation AccumulationOf(ReduceFunction function) {
 
 // The loops of a reduction.
 struct ReduceNests {
-  LoopNest<2> kept;     // input, output; neighbours in the input innermost
-  LoopNest<1> reduced;  // input; in row-major order where positions count, by strides otherwise
+  LoopNest<2> kept;     // input, output; the input's smallest stride innermost
+  LoopNest<1> reduced;  // input; in row-major order if positions matter, otherwise sorted by strides
 };
 ReduceNests NestsOf(const ReduceProblem& problem);
 
-// How far the kernels may be from the reference.
+// How far kernels may be from the reference.
 Exactness ReduceBound(const ReduceProblem& problem);
 
 std::unique_ptr<const Kernel> CreateReduceCpu(const ReduceProblem& problem, const LowerContext& context,

@@ -128,7 +128,7 @@ class ReduceReference final : public Kernel {
     }
   }
 
-  // Modulo 2^bits, but for the extremes.
+  // Modulo 2^bits, except for extremes.
   template <typename T>
   T WholeNumberOf(const Dimensions& at, const std::byte* input) const {
     uint64_t sum = 0, squares = 0, magnitudes = 0, product = 1;

@@ -1,4 +1,4 @@
-// HARDMAX is made of ARGMAX and of writing ones among zeros.
+// HARDMAX: ARGMAX, then ones among zeros.
 #pragma once
 
 #include <memory>
@@ -43,10 +43,10 @@ class HardmaxKernel : public CompositeKernel {
     positions_ = AddScratch("positions", sets * sizeof(uint32_t));
   }
 
-  // Ones at the positions, one for every set, zeros elsewhere.
+  // Writes a one at each set's position and zeros elsewhere.
   virtual Status Write(const uint32_t* positions, const KernelArguments& arguments) const = 0;
 
-  uint32_t bytes_;        // of an element: FLOAT32 or FLOAT16
+  uint32_t bytes_;        // per element: FLOAT32 or FLOAT16
   LoopNest<2> sets_;      // of positions and the output
   LoopNest<1> elements_;  // of the output, in the order of positions
 

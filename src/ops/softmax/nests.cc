@@ -12,8 +12,9 @@ SoftmaxNests NestsOf(const SoftmaxProblem& problem) {
   return {SortedByStride(nests.sets, 0), SortedByStride(nests.elements, 0)};
 }
 
-// The reference computes in FLOAT64. A difference x - max is off by 2^-24 of it, and so is a power of e,
-// relatively; differences beyond 104 give 0. A logarithm's error is that of the sum, absolute.
+// The error bound. The reference computes in FLOAT64. A difference x - max has an error of 2^-24 of itself,
+// which becomes the relative error of the power; differences beyond 104 give 0. A logarithm has the relative
+// error of the sum as an absolute one.
 Exactness SoftmaxBound(const SoftmaxProblem& problem) {
   double n = 1;
   for (uint32_t d = 0; d < problem.input.rank; ++d) {

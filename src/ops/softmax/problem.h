@@ -1,5 +1,5 @@
-// SOFTMAX, LOG_SOFTMAX and HARDMAX, over the last dimension or over a set of axes: each element in relation
-// to all whose coordinates differ only along the axes, its set.
+// SOFTMAX, LOG_SOFTMAX and HARDMAX, over the last dimension or over a set of axes: each element is related to
+// its set, the elements whose coordinates differ only along the axes.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct SoftmaxProblem {
   AxisSet axes = 0;
 };
 
-// Over sets, and over the elements of each: strides of the input and of the output. Neighbours in the input
-// are innermost.
+// Over sets, and over the elements of each, with strides of the input and of the output. The input's smallest
+// stride is innermost.
 struct SoftmaxNests {
   LoopNest<2> sets;
   LoopNest<2> elements;

@@ -129,7 +129,8 @@ ANYDML_BODY uint64_t RunFours(D d, const Instruction& instruction, uint64_t coun
     }
     const V y0 = CallUsual<Function, kSources>(d, a0, b0, instruction);
     const V y1 = CallUsual<Function, kSources>(d, a1, b1, instruction);
-    // Functions of two sources need all registers, as x86 has only 16: a branch separates the storages.
+    // Functions of two sources leave no registers for four results, nor do x86's 16: the first pair is then
+    // stored before the second is computed, and the branch in WritePair keeps the two apart.
     constexpr bool kApart = kSources == 2 || !kHasFoursOfHalves;
     if constexpr (kApart) WritePair(d, y0, y1, p.storage, p.streams, p.to);
     const V y2 = CallUsual<Function, kSources>(d, a2, b2, instruction);

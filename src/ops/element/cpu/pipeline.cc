@@ -274,7 +274,8 @@ void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& 
   BlockMemory uniform[kMaxRegisters];
   std::array<StageOperand, kOperandCount> at;
   const uint64_t blocks = columns / set.block, left = columns % set.block;
-  // With streaming stores, writing takes about as long as reading, so prefetch does not help.
+  // Sources are prefetched only when the target streams: then the tensors exceed the caches, and reading
+  // limits the speed as much as writing.
   uint32_t ahead = 0;
   ForEachBit(operands.target.streams ? pipeline.sources : 0, [&](uint8_t i) {
     if (!operands.sources[i].uniform) ahead |= 1u << i;

@@ -5,9 +5,9 @@
 namespace anydml {
 namespace {
 
-// Below this many multiplications a thread costs more to wake than it saves.
+// With fewer multiplications, a thread costs more to wake than it saves.
 constexpr double kProductsPerThread = 0x1p17;
-// A part of several has so many.
+// The size of a part if threads get several.
 constexpr double kProductsPerPart = 0x1p24;
 constexpr ProductCosts kCostsInPieces = {24, 4};  // rows of A may be copied
 constexpr double kMaxPackedFloats = 0x1p40;
@@ -33,7 +33,7 @@ ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel
     grid.column_step = RoundUpTo((n + columns - 1) / columns, kernel.columns);
     grid.rows = static_cast<uint32_t>((m + grid.row_step - 1) / grid.row_step);
     grid.columns = static_cast<uint32_t>((n + grid.column_step - 1) / grid.column_step);
-    // Of the largest part.
+    // The cost of the largest part.
     const uint64_t cost =
         grid.row_step * grid.column_step + costs.row * grid.row_step + costs.column * grid.column_step;
     if (cost < least) {
@@ -50,7 +50,7 @@ BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, 
   const double products = Product({sizes.batch[0], sizes.batch[1], sizes.m, sizes.n, sizes.k});
   const auto useful = static_cast<uint32_t>(
       std::clamp<double>(products / kProductsPerThread, 1, static_cast<double>(threads)));
-  // Whole products where there are enough of them.
+  // Whole matrices if there are enough of them.
   const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
   ProductCosts costs;
   if (pieces > 1) costs = kCostsInPieces;

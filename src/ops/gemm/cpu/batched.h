@@ -1,5 +1,5 @@
-// What GEMM, convolutions and products of integers have in common: products of one size, cut into parts that
-// threads share, with operands that may have been packed when the operator was initialised.
+// Shared by GEMM, convolutions and integer products: batches of products of one size, cut into parts for
+// threads, with operands that may have been packed at initialisation.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace anydml {
 
-// Of a product in a batch of two dimensions.
+// The index of a product in a batch of two dimensions.
 using BatchIndex = std::array<uint64_t, 2>;
 
 struct BatchedSizes {
@@ -19,28 +19,28 @@ struct BatchedSizes {
   uint64_t m, n, k;
 };
 
-// How to cut an m x n product into `parts` or fewer, for threads. What a part does for a row or column beside
-// its products takes as long as some of them.
+// The costs by which an m x n product is cut into at most `parts` parts. Each row and each column of a part
+// costs as much, besides its products, as this many of them.
 struct ProductCosts {
   uint64_t row = 4, column = 4;
 };
 struct ProductGrid {
   uint32_t rows = 1;
   uint32_t columns = 1;
-  uint64_t row_step, column_step;  // whole tiles
+  uint64_t row_step, column_step;  // multiples of the tile
 };
 ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel = GemmMicroKernel(),
                        const ProductCosts& costs = {});
 
 class BatchedProduct {
  public:
-  // `scratch` is the layout of the kernel's temporary memory. `pieces`: little or nothing is packed for a
-  // part, so that threads may have up to so many, and one that is held up leaves some of its own to others.
+  // `scratch` is the layout of the kernel's temporary memory. `pieces`: little or nothing is packed per part,
+  // so each thread may get up to this many, and a delayed thread leaves some of them to others.
   BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch,
                  const MicroKernel& kernel = GemmMicroKernel(), uint32_t pieces = 1);
 
-  // Calls body(index, part, memory) for all parts of all products; the part has no sums yet, and the memory
-  // is what RunProduct needs.
+  // Calls body(index, part, memory) for all parts of all products; the part's sums are not set, and the
+  // memory is what RunProduct needs.
   template <typename Sum, typename Body>
   void ForParts(const KernelArguments& arguments, Body&& body) const {
     const uint64_t parts = sizes_.batch[0] * sizes_.batch[1] * grid_.rows * grid_.columns;
@@ -69,27 +69,27 @@ class BatchedProduct {
   ScratchLayout::Piece scratch_;
 };
 
-// An operand in the kernel's persistent memory, or in temporary memory where it is packed in every run for
-// all threads: the panels of each matrix, with all of their steps.
+// A packed operand: in persistent memory, or in temporary memory if every run packs it for all threads. It
+// contains the panels of each matrix, with all their steps.
 class PackedOperand {
  public:
   struct Sizes {
     std::array<uint64_t, 2> batch;
-    std::array<uint64_t, 2> strides;  // of the batch: matrices that a stride of 0 repeats are kept once
+    std::array<uint64_t, 2> strides;  // of the batch: matrices repeated by a stride of 0 are stored once
     uint64_t elements;                // rows of A or columns of B
     uint64_t k;
-    uint32_t width;       // of a tile
-    bool halves = false;  // FLOAT16 stays that: half of the memory
+    uint32_t width;       // panel width: that of a tile
+    bool halves = false;  // FLOAT16 is stored as such, in half of the memory
     bool temporary = false;
   };
 
-  // None where it would be absurdly large: strides of 0 make a matrix of any size from little memory.
+  // Empty if it would be absurdly large: with strides of 0, little memory describes a matrix of any size.
   static std::optional<PackedOperand> Create(const Sizes& sizes, uint32_t threads, ScratchLayout* layout);
 
   // `source_of(index)` is the PanelSource of that matrix.
   template <typename SourceOf>
   void Pack(const KernelArguments& arguments, SourceOf&& source_of) const {
-    // Some panels at a time: what they have of a row of memory are neighbours.
+    // Several panels at a time, because their elements are neighbours in memory.
     constexpr uint64_t kTogether = 8;
     const uint64_t all = count() * panels_;
     const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
@@ -110,7 +110,7 @@ class PackedOperand {
     return ProductOperand(memory_.In<const float>(MemoryOf(arguments)) + at);
   }
 
-  // Of different matrices.
+  // The number of distinct matrices.
   uint64_t count() const { return count_[0] * count_[1]; }
   uint64_t IndexOf(const BatchIndex& index) const {
     return index[0] % count_[0] * count_[1] + index[1] % count_[1];
@@ -122,18 +122,18 @@ class PackedOperand {
   const Buffer& MemoryOf(const KernelArguments& arguments) const {
     return sizes_.temporary ? arguments.temporary : arguments.persistent;
   }
-  // Elements from `first` on, as `count` panels from `number` of all on.
+  // Packs elements from `first` on as `count` panels, of which `number` is the first one's index.
   void PackPanels(const PanelSource& source, uint64_t first, uint64_t number, uint64_t count,
                   const Buffer& memory) const;
 
   Sizes sizes_;
   uint32_t threads_;
-  std::array<uint64_t, 2> count_;  // of different matrices
-  uint64_t panels_;                // of each
+  std::array<uint64_t, 2> count_;  // of distinct matrices
+  uint64_t panels_;                // per matrix
   ScratchLayout::Piece memory_;
 };
 
-// What was packed, or what is packed now.
+// An operand that was packed, or that is packed during the product.
 inline ProductOperand OperandOf(const std::optional<PackedOperand>& packed, const KernelArguments& arguments,
                                 const BatchIndex& index, const PanelSource& source) {
   return packed ? packed->Find(arguments, index) : ProductOperand(source);

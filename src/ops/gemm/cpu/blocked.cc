@@ -13,17 +13,18 @@ namespace {
 
 using namespace blocking;  // NOLINT(google-build-using-namespace)
 
-// Of rows of A that lie in memory as kernels take them, which nothing is packed for, more are done at a time
-// where vectors are long, as are caches there; of a panel of B that is far away less is read again.
+// If kernels read A's rows in place, nothing is packed for them, and long vectors (whose machines also have
+// large caches) take more rows at a time: a panel of B in a distant cache is then read less often.
 constexpr uint64_t kLongVector = 16, kShortVector = 8;
-constexpr uint64_t kFewWords = 32;  // of bytes, with short vectors
+constexpr uint64_t kFewWords = 32;  // for bytes, with short vectors
 constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
-// Rows that are pages apart push each other out of caches: fewer are done at a time, or they are copied, each
-// a line behind the other, where columns are worth it and B is not packed yet.
+// Rows that are pages apart evict each other from the caches: fewer are taken at a time, or they are copied
+// next to each other, each shifted by a cache line, if there are enough columns to pay for that and B is not
+// packed yet.
 constexpr uint64_t kFloatsOfPages = uint64_t{1} << 17;
 constexpr uint64_t kFloatsOfPage = 1024;
 constexpr uint64_t kColumnsOfCopies = 256;
-// Of FLOAT16 that was packed before: more rows than these convert it once for all of them.
+// With packed FLOAT16, more rows than these convert it once for all of them.
 constexpr uint64_t kMostRowsOfHalves = 256;
 
 template <typename Sum>
@@ -56,9 +57,10 @@ class BlockedProduct {
     FindRows();
     FindSteps();
     FindColumns();
-    const bool b_waits = b.packed != nullptr || steps_of_b_.first != nullptr;  // nothing is packed ahead
+    const bool b_waits = b.packed != nullptr || steps_of_b_.first != nullptr;  // B needs no panels ahead of
+                                                                               // the product
     if (in_place_.first != nullptr && !copies_ && !in_scratch_) {
-      // Scratch does not limit what is neither packed nor kept there.
+      // Scratch does not limit operands that are neither packed nor kept there.
       if (b_waits) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
       const uint64_t floats = pages_apart_ ? kFloatsOfPages : kFloatsInPlace;
       if (kernel.lanes >= kLongVector) rows_ = std::max(rows_, floats / deep_);
@@ -76,7 +78,7 @@ class BlockedProduct {
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
     if (steps_of_b_.first != nullptr) {
       if (!in_scratch_ && sink == nullptr)
-        columns_ = part.columns;  // else sums are finished while they are near
+        columns_ = part.columns;  // otherwise sums are finished while they are in a cache
       scratch_b_ = scratch.data();
       own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
       scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
@@ -95,7 +97,7 @@ class BlockedProduct {
  private:
   static constexpr bool kIntegers = !std::is_same_v<Sum, float>;
 
-  // Rows of A where they lie.
+  // Finds rows of A that can be read in place.
   void FindRows() {
     if (a_.source == nullptr) return;
     rows_of_a_ = a_.source->FindRows(part_.row);
@@ -105,8 +107,8 @@ class BlockedProduct {
     copies_ = rows_of_a_.halves || (pages_apart_ && part_.columns > kColumnsOfCopies && b_.packed == nullptr);
   }
 
-  // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
-  // the others.
+  // Finds steps of B that can be read in place, or packed FLOAT16, for the case that the first tile of a
+  // panel packs it for the others.
   void FindSteps() {
     if (part_.rows > (b_.packed_halves != nullptr ? kMostRowsOfHalves : kMostRowsOfSteps)) return;
     if (b_.packed_halves != nullptr && kernel_.packing[1][0] != nullptr) {
@@ -118,8 +120,8 @@ class BlockedProduct {
     }
   }
 
-  // Columns of B that lie one behind the other, of which each panel is packed by itself: tiles ask for those
-  // of the next one.
+  // Finds contiguous columns of B. Each panel of them is packed separately while tiles prefetch the next
+  // one's columns.
   void FindColumns() {
     if (steps_of_b_.first != nullptr || b_.source == nullptr || part_.rows > rows_ || deep_ != part_.k)
       return;
@@ -129,7 +131,7 @@ class BlockedProduct {
     columns_ = kernel_.columns;
   }
 
-  // What `tiles` tiles ask for: the next steps of this panel, or the first ones of the next.
+  // What `tiles` tiles prefetch: the next steps of this panel, or the first ones of the next.
   Next AfterSteps(const Panels& panels, uint64_t column, uint64_t columns, uint64_t step, uint64_t all,
                   uint64_t tiles) const {
     const uint64_t width = kernel_.columns, steps = std::min(block_.steps, all - step);
@@ -142,7 +144,7 @@ class BlockedProduct {
     return {behind, steps_behind * width, tiles, steps};
   }
 
-  // What tiles of a panel ask for: columns of B that the next one has.
+  // What tiles of a panel prefetch: the columns of B in the next one.
   Next AfterPanel(uint64_t column, uint64_t tiles) const {
     const uint64_t some =
         column < part_.columns ? std::min<uint64_t>(kernel_.columns, part_.columns - column) : 0;
@@ -152,10 +154,10 @@ class BlockedProduct {
             some * part_.k * bytes / sizeof(float), tiles * blocks, block_.steps};
   }
 
-  // Tiles of a panel of B.
+  // The tiles of a panel of B.
   struct Tiles {
     uint64_t rows, columns;
-    uint64_t done, steps;  // of the panels of A
+    uint64_t done, steps;  // in the panels of A
     Sum* sums;
     uint64_t stride;  // of sums
     bool accumulate;
@@ -182,7 +184,7 @@ class BlockedProduct {
     }
   }
 
-  // Of some rows.
+  // The same, for a group of rows.
   void AddSteps(uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, const Panels& panels_b,
                 uint64_t begin, uint64_t end, Sum* sums) {
     FindA(row, rows, begin, end);
@@ -218,8 +220,8 @@ class BlockedProduct {
     }
   }
 
-  // All panels of B for a tile's rows, before those of the next: of few steps sums are most of what is read
-  // and written, and here their rows are written one after the other.
+  // Runs all panels of B for one tile's rows before the next rows: with few steps most memory traffic is
+  // sums, and this order writes their rows contiguously.
   void AddFewSteps(const Tiles& tiles, const Panels& panels_b) {
     const uint64_t width = kernel_.columns;
     for (uint64_t i = 0; i < tiles.rows; i += kernel_.rows) {
@@ -253,13 +255,15 @@ class BlockedProduct {
     }
   }
 
-  // From tile `first` on. Nothing is divided for each: small ones are soon done.
+  // From tile `first` on. There are no divisions per tile, since small tiles take little time.
   template <typename Ahead>
   void RunTiles(const Tiles& tiles, const float* b, uint64_t first, Ahead&& ahead) {
     const uint64_t vectors = (tiles.columns + kernel_.lanes - 1) / kernel_.lanes;
     uint64_t tile = first, i = first * kernel_.rows;
     if constexpr (!kIntegers) {
-      const bool finds_room = in_place_.first != nullptr && now_.stride % kFloatsOfPage != 0;  // in a cache
+      const bool finds_room = in_place_.first != nullptr && now_.stride % kFloatsOfPage != 0;  // without
+                                                                                               // cache
+                                                                                               // conflicts
       if (kernel_.tall != nullptr && finds_room && tiles.columns == kernel_.lanes) {
         for (; i + 2 * kernel_.rows <= tiles.rows; i += 2 * kernel_.rows, tile += 2) {
           kernel_.tall(RowsOf(tile, tiles.done), b, kernel_.columns, tiles.steps,
@@ -311,7 +315,7 @@ class BlockedProduct {
     }
   }
 
-  // The first of several tiles packs whole vectors for the others; one alone reads them where they lie.
+  // The first of several tiles packs whole vectors for the others; a single tile reads B in place.
   void PackAndRun(const Tiles& tiles, uint64_t column, uint64_t step, const NextSteps& next) {
     const auto ahead = [&](uint64_t tile) { return next.OfTile(tile, tiles.steps); };
     if constexpr (!kIntegers) {
@@ -339,7 +343,7 @@ class BlockedProduct {
     RunTiles(tiles, scratch_b_, 0, ahead);
   }
 
-  // A row in pages of its own, where processors do not look by themselves: how it begins.
+  // Prefetches the beginning of a row on a page of its own, which hardware does not.
   static void AskForRow(const std::byte* row, uint64_t bytes) {
     constexpr uint64_t kLineBytes = kLine * sizeof(float), kSome = 8 * kLineBytes;
     for (uint64_t i = 0; i < std::min(bytes, kSome); i += kLineBytes) __builtin_prefetch(row + i);
@@ -375,14 +379,14 @@ class BlockedProduct {
   float *scratch_a_, *scratch_b_;
   Sum* own_sums_;
   uint64_t stride_;                 // of sums
-  bool packs_once_;                 // panels of A are the same for all columns
-  uint64_t columns_, deep_, rows_;  // at a time
+  bool packs_once_;                 // panels of A are packed once for all columns
+  uint64_t columns_, deep_, rows_;  // block sizes
   Panels panels_a_ = {};
-  PanelSource::Place rows_of_a_ = {}, steps_of_b_ = {};  // where they lie; null: they are packed
+  PanelSource::Place rows_of_a_ = {}, steps_of_b_ = {};  // for reading in place; null: they are packed
   PanelSource::Place columns_of_b_ = {};                 // likewise
-  uint64_t column_of_b_ = 1;                             // from one to the next, there
+  uint64_t column_of_b_ = 1;                             // stride between columns there
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
-  MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
+  MicroKernel::Rows now_ = {};                           // the current rows of it, or copies of them
   bool pages_apart_ = false, copies_ = false, is_copied_ = false;
 };
 

@@ -1,4 +1,4 @@
-// How much of a product is done at a time.
+// The block sizes of a product.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace anydml::blocking {
 
-// A panel of B (a tile's columns) with some steps stays in the first-level cache, as do the sums of its
-// tiles; a block of A, or of B where rows are few, in the second; a block of B in what comes behind it.
+// A panel of B (a tile's columns) with one block of steps stays in L1, as do its tiles' sums; a block of A,
+// or of B if rows are few, in L2; a block of B in the next level.
 inline constexpr uint64_t kPanelFloats = 6144;
-// or sums are read and written too often; of bytes fewer will do
+// with fewer, sums are read and written too often; bytes need fewer
 inline constexpr uint64_t kLeastSteps = 256;
 inline constexpr uint64_t kLeastWords = 64;
 inline constexpr uint64_t kMaxSteps = 512;
@@ -25,21 +25,21 @@ inline constexpr uint64_t kColumnsOfAllRows = 512;
 inline constexpr uint64_t kFewColumns = 256;
 inline constexpr uint64_t kNearFloats = uint64_t{3} << 17;
 inline constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
-inline constexpr uint64_t kLine = 16;  // floats
+inline constexpr uint64_t kLine = 16;  // floats per cache line
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
 struct Blocking {
   uint64_t steps, rows, columns;
-  uint64_t deep;          // steps that are packed at a time: some times `steps`, or all
-  uint64_t rows_of_sums;  // that are kept at a time
+  uint64_t deep;          // steps that are packed at a time: a multiple of `steps`, or all
+  uint64_t rows_of_sums;  // rows of sums in scratch
 
-  // What fits into `floats` of scratch; with one block of steps at a time it does for any part that is not
-  // larger in m, n or k than what ProductScratch was asked for.
+  // The blocks that fit into `floats` of scratch. With one block of steps at a time, they fit for any part
+  // that is not larger in m, n or k than the one given to ProductScratch.
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
            uint64_t floats, uint64_t max_steps, bool many_steps) {
-    // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
-    // others.
+    // Kernels that process several steps at a time take blocks up to kWholeSteps; only the last block may
+    // have another number.
     const uint64_t least = many_steps ? kMaxSteps : kernel.bytes ? kLeastWords : kLeastSteps;
     const uint64_t most = std::min(std::max(kPanelFloats / kernel.columns, least), max_steps);
     steps = std::min(k, most / kWholeSteps * kWholeSteps);
@@ -65,7 +65,7 @@ struct Blocking {
         return std::min(k, std::max<uint64_t>(1, most / steps) * steps);
       };
       set_deep(most_steps());
-      if (sums_in_scratch && deep < k) {  // sums of all rows are kept; of fewer columns, then
+      if (sums_in_scratch && deep < k) {  // Sums of all rows are kept, of fewer columns.
         set_columns(kColumnsOfAllRows);
         set_deep(most_steps());
       }

@@ -1,5 +1,5 @@
-// Few rows (or columns) against a matrix that is read once: where it lies, or, where it can be packed when
-// the operator is initialised, from panels, which are read from the first byte to the last.
+// A few rows (or columns) times a matrix that is read once: in place or, if it can be packed at
+// initialisation, from panels, which are read sequentially.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -15,7 +15,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxRows = kMostFewRows;
-// Sums that are kept in the first-level cache at a time. Long rows are read faster than short ones.
+// The sums that are kept in L1 at a time. Long rows are read faster than short ones.
 constexpr uint64_t kSums = 4096;
 constexpr uint64_t kLeastColumns = 512;
 
@@ -74,7 +74,7 @@ class GemmFew final : public Kernel {
  private:
   uint32_t BindingOfB() const { return transposed_ ? 0 : 1; }
 
-  // Columns of a block, of which a matrix has as many as `parts` of all matrices need.
+  // The columns of a block, chosen so that all matrices together have `parts` blocks.
   uint64_t ColumnsInPlace(uint32_t parts) const {
     const uint64_t blocks = (parts + problem_.Batches() - 1) / problem_.Batches();
     return std::clamp((problem_.n / blocks + kLeastColumns - 1) / kLeastColumns * kLeastColumns,
@@ -127,7 +127,7 @@ class GemmFew final : public Kernel {
     for (uint64_t row = 0; row < p.m; ++row) sink.Finish(row, column, count, sums + row * columns_);
   }
 
-  // Of columns that begin with a panel; there is room for all of the last one's sums.
+  // For columns that begin with a panel; `sums` has room for whole panels.
   void RunPanels(const float* a, const ProductOperand& b, uint64_t column, uint64_t count,
                  float* sums) const {
     const GemmProblem& p = problem_;
@@ -140,7 +140,7 @@ class GemmFew final : public Kernel {
     }
   }
 
-  // Rows of B are contiguous.
+  // If rows of B are contiguous.
   void AddUp(const float* a, const std::byte* b, uint64_t count, float* sums) const {
     const GemmProblem& p = problem_;
     std::memset(sums, 0, p.m * columns_ * sizeof(float));
@@ -153,7 +153,7 @@ class GemmFew final : public Kernel {
     }
   }
 
-  // Columns of B are contiguous.
+  // If columns of B are contiguous.
   void Multiply(const float* a, const std::byte* b, uint64_t count, float* sums) const {
     const GemmProblem& p = problem_;
     for (uint64_t j = 0; j < count; j += kFewAtATime) {
@@ -168,7 +168,7 @@ class GemmFew final : public Kernel {
   void MultiplySome(const float* a, const std::byte* b, uint64_t columns, float* sums) const {
     if (columns == kFewAtATime) return few_.dot(a, b, problem_.b.column, problem_.k, sums, /*ahead=*/0);
     for (uint64_t j = 0; j < columns; ++j) {
-      float same[kFewAtATime];  // of one column
+      float same[kFewAtATime];  // the sums of one column
       few_.dot(a, b + j * problem_.b.column * (BitSize(problem_.type) / 8), 0, problem_.k, same, /*ahead=*/0);
       sums[j] = same[0];
     }
@@ -179,7 +179,7 @@ class GemmFew final : public Kernel {
   Epilogue epilogue_;
   FewRows few_;
   LoadBlock load_;
-  uint64_t columns_, blocks_;  // of a block; of a matrix
+  uint64_t columns_, blocks_;  // per block; per matrix
   uint32_t workers_;
   std::optional<PackedOperand> packed_;  // B
   ScratchLayout layout_, persistent_;

@@ -11,8 +11,8 @@
 
 #include <hwy/highway.h>
 
-// Columns of a panel: three vectors, two where registers are few. Vectors of unknown length cannot be
-// elements of arrays, so that each has a name.
+// The columns of a panel: three vectors, or two if registers are few. Vectors of unknown length cannot be
+// array elements, so each has a name.
 #undef ANYDML_FEW_WIDE
 #define ANYDML_FEW_WIDE (HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3)
 
@@ -29,7 +29,7 @@ HWY_INLINE hn::Vec<D> LoadVector(D d, const hwy::float16_t* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), from));
 }
 
-// The last elements, which are fewer than a vector has; 0 behind them.
+// Loads the last elements, fewer than a vector, padded with 0.
 template <typename T>
 HWY_INLINE hn::Vec<D> LoadRest(D d, const T* from, uint64_t count) {
   alignas(64) T rest[hn::MaxLanes(D())] = {};
@@ -37,9 +37,9 @@ HWY_INLINE hn::Vec<D> LoadRest(D d, const T* from, uint64_t count) {
   return LoadVector(d, rest);
 }
 
-// Rows are read a few at a time. Lines of `count` elements, from `at` on, are asked for before their turn: of
-// what comes next on x86, of the same rows if nobody knows; of the rows behind these on Arm, where a
-// processor finds the others by itself. Behind the matrix, too: a wish does no harm.
+// Rows are read a few at a time, with prefetches of `count` elements from `at` on: on x86 of what comes next,
+// or of the same rows if that is unknown; on Arm of the rows after these, because hardware prefetches the
+// others. Prefetching beyond the matrix is harmless.
 template <typename T>
 HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t count, uint64_t ahead) {
   constexpr uint64_t kOfLine = 64 / sizeof(T), kAhead = 1024 / sizeof(T);
@@ -62,7 +62,7 @@ void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint6
   const T* const b1 = b0 + stride;
   const T* const b2 = b1 + stride;
   const T* const b3 = b2 + stride;
-  // Two sums for each column: an addition waits for the one before it.
+  // Two sums per column, because an addition must wait for the previous one.
   auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
   auto t0 = hn::Zero(d), t1 = hn::Zero(d), t2 = hn::Zero(d), t3 = hn::Zero(d);
   uint64_t i = 0;
@@ -132,7 +132,7 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
   for (uint32_t r = 0; r < rows; ++r) AddOne(a[r], b0 + r * stride + j, count - j, sums + j);
 }
 
-// One row. Two sums for each column: an addition waits for the one before it.
+// One row. Two sums per column, because an addition must wait for the previous one.
 template <typename T>
 void PanelOfOne(const float* HWY_RESTRICT a, uint64_t, const void* panel, uint64_t steps,
                 float* HWY_RESTRICT sums, uint64_t) {

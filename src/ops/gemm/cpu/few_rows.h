@@ -1,4 +1,4 @@
-// Products of a few rows with a matrix that is read once, where it lies or in panels.
+// Products of a few rows with a matrix that is read once, in place or from panels.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace anydml {
 
-// Columns at a time of dots, rows at a time of sums.
+// Columns at a time of `dot`, rows at a time of `add`.
 inline constexpr uint32_t kFewAtATime = 4;
 inline constexpr uint32_t kMostFewRows = 4;
 
 struct FewRows {
-  // sums[c] = the sum over `steps` of a[s] * b[c * stride + s], for kFewAtATime columns. Here and below, what
-  // will be read next lies `ahead` elements behind these; 0: nobody knows.
+  // sums[c] = the sum over `steps` of a[s] * b[c * stride + s], for kFewAtATime columns. Here and below,
+  // `ahead` is the distance in elements to the data that will be read next; 0: unknown.
   void (*dot)(const float* a, const void* b, uint64_t stride, uint64_t steps, float* sums, uint64_t ahead);
   // sums[j] += the sum over `rows` (up to kFewAtATime) of a[r] * b[r * stride + j], for j below `count`.
   void (*add)(const float* a, const void* b, uint64_t stride, uint32_t rows, uint64_t count, float* sums,

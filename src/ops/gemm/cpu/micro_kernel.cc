@@ -10,9 +10,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-// A tile takes most of the vector registers: 8 rows of 3 vectors where there are 32, 6 of 2 where there
-// are 16. Vectors of unknown length cannot be elements of arrays, so that each has a name: rows i, columns 0
-// to 2.
+// A tile uses most vector registers: 8 rows of 3 vectors with 32 registers, 6 of 2 with 16. Vectors of
+// unknown length cannot be array elements, so each has a name: row i, columns 0 to 2.
 #undef ANYDML_GEMM_WIDE
 #undef ANYDML_GEMM_ROWS
 #if HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
@@ -23,8 +22,8 @@
 #define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5)
 #endif
 
-// The number of row i. NEON multiplies by a lane; a load of one number into all lanes would keep the units
-// that multiply busy.
+// The element of row i. NEON multiplies by a lane; broadcasting each number would occupy the units that
+// multiply.
 #undef ANYDML_OF_ROW
 #if HWY_TARGET == HWY_NEON
 #define ANYDML_OF_ROW(i) hn::Broadcast<(i) % 4>((i) < 4 ? a0 : a1)
@@ -44,14 +43,15 @@ using D = hn::ScalableTag<float>;
 
 constexpr uint32_t kRows = ANYDML_GEMM_WIDE ? 8 : 6;
 constexpr uint32_t kVectors = ANYDML_GEMM_WIDE ? 3 : 2;
-constexpr size_t kLine = 16;  // floats
+constexpr size_t kLine = 16;  // floats per cache line
 
 template <class D, class V>
 HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
   hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
 }
 
-// What is added to comes from far away, and is needed last. What is only written is left to x86's processors.
+// Prefetches the sums to add to, which come from a distant cache and are needed last. For sums that are only
+// written, x86 needs no prefetch.
 HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, size_t columns,
                            bool accumulate) {
   if (HWY_ARCH_X86 && !accumulate) return;
@@ -61,7 +61,7 @@ HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, s
   }
 }
 
-// Of the second-level cache. Arm's processors find out by themselves what will be read.
+// Prefetches into L2. Arm's processors prefetch this by themselves.
 HWY_INLINE void AskFor(const std::byte* next) {
   if (HWY_ARCH_X86) __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
 }
@@ -79,7 +79,7 @@ HWY_INLINE void AskFor(const std::byte* next) {
   if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate); \
   if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
 
-// Of the first kUsed vectors.
+// Loads the first kUsed vectors.
 template <uint32_t kUsed>
 void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
          float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
@@ -108,7 +108,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #undef ANYDML_OF_ROW
 #undef ANYDML_STEP
 #undef ANYDML_PUT
-// Three rows from each pointer: addresses of a processor are a register and once or twice another one.
+// Three rows per pointer: x86 addresses are a register plus once or twice another one.
 #define ANYDML_OF_ROW(i) hn::Set(d, ((i) < 3 ? a0 : (i) < 6 ? a3 : a6)[(i) % 3 * a_stride])
 #define ANYDML_STEP(i)                                   \
   if ((i) < kUsedRows) {                                 \
@@ -161,9 +161,9 @@ constexpr ptrdiff_t kSteps = 4;
 
 #include "ops/common/add_product-inl.h"
 
-// A whole tile of a panel, kSteps at a time: a pointer for each row and one index for all of them, and where
-// what is asked for lies close together one question for all of the steps. What is done beside products is in
-// the way of the units that multiply.
+// A whole tile of a panel, kSteps at a time: one pointer per row, one index for all rows, and one prefetch
+// for all of the steps if the data are close together. Instructions other than multiply-adds compete with
+// these for issue slots.
 #define ANYDML_ROW(i) const float* HWY_RESTRICT const a##i = a.first + (i)*a.stride + whole;
 #define ANYDML_PRODUCTS(i)                       \
   {                                              \
@@ -211,8 +211,8 @@ void RunWhole(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t 
 #undef ANYDML_PRODUCTS
 #undef ANYDML_PANEL_STEP
 
-// Twice as many rows of one vector: sums of fewer wait for each other. Three rows from each pointer; numbers
-// are multiplied as they come from memory.
+// Twice as many rows of one vector, because with fewer sums the additions would wait for each other. Three
+// rows per pointer; multiply-adds take numbers directly from memory.
 #define ANYDML_TALL_ROWS(V) \
   V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7) V(8) V(9) V(10) V(11) V(12) V(13) V(14) V(15)
 #define ANYDML_TALL_ZERO(i) auto c##i = hn::Zero(d);
@@ -246,8 +246,8 @@ void RunTall(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t b
 #undef ANYDML_TALL_PRODUCT
 #undef ANYDML_TALL_PUT
 
-// The same of steps of B where they lie, which are put to `panel`. They are far apart, so that each asks;
-// registers are left for two of them.
+// The same for steps of B in place, which are copied to `panel`. They are far apart, so each is prefetched;
+// registers suffice for two steps at a time.
 #define ANYDML_ROW(i) const float* HWY_RESTRICT const a##i = a.first + (i)*a.stride + whole;
 #define ANYDML_PRODUCTS(i)                         \
   {                                                \
@@ -273,7 +273,7 @@ void RunTall(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t b
   }
 constexpr ptrdiff_t kPackingSteps = 2;
 
-// Steps of A are kOfA apart.
+// kOfA: the distance between A's steps.
 template <ptrdiff_t kOfA, typename From>
 void RunWholePacking(const MicroKernel::Rows& a, const From* HWY_RESTRICT b, uint64_t b_stride,
                      uint64_t steps, float* HWY_RESTRICT panel, float* HWY_RESTRICT to, uint64_t to_stride,

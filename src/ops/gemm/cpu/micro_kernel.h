@@ -9,10 +9,10 @@ inline constexpr uint32_t kMaxTileRows = 8;
 inline constexpr uint32_t kMaxTileColumns = 3 * 64;  // vectors of 2048 bits
 
 struct MicroKernel {
-  uint32_t rows;     // of a tile
-  uint32_t columns;  // whole vectors
-  uint32_t lanes;    // of a vector
-  // What will be read next may be asked for meanwhile: a line with each step, `step` bytes apart.
+  uint32_t rows;     // rows of a tile
+  uint32_t columns;  // columns of a tile: whole vectors
+  uint32_t lanes;    // per vector
+  // Data to prefetch during the tile: a cache line with each step, `step` bytes apart.
   struct Ahead {
     const void* first;
     uint64_t step;
@@ -22,37 +22,36 @@ struct MicroKernel {
   using Run = void(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                    uint64_t to_stride, bool accumulate, const Ahead& ahead);
   Run* run;
-  Run* narrow[2];  // of the first vector, or the first two, of the columns, where there are more
-  // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
+  Run* narrow[2];  // for only the first vector, or the first two, of the columns, if there are more
+  // For bytes: a word of a panel, instead of a float, contains four steps of INT8, and a sum is INT32.
   bool bytes = false;
-  // Rows of A where they lie: their steps are neighbours, rows are `stride` apart.
+  // Rows of A in place: steps are contiguous, rows are `stride` apart.
   struct Rows {
     const float* first;
     uint64_t stride;
   };
-  // As `run`, of such rows. in_place[r - 1][v - 1] is that of r rows and v vectors; null where there are
-  // none.
+  // As `run`, for such rows. in_place[r - 1][v - 1] is for r rows and v vectors; null if there is none.
   using RunInPlace = void(const Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                           uint64_t to_stride, bool accumulate, const Ahead& ahead);
   RunInPlace* in_place[kMaxTileRows][3] = {};
-  // That of twice `rows` and one vector; null where there is none. Rows a page apart have no room in a cache.
+  // For twice `rows` and one vector; null if there is none. Rows that are pages apart would conflict in a
+  // cache.
   RunInPlace* tall = nullptr;
-  // Steps of B where they lie: their elements, FLOAT32 or FLOAT16, are neighbours, steps are `stride`
-  // elements apart.
+  // Steps of B in place: elements, FLOAT32 or FLOAT16, are contiguous, steps are `stride` elements apart.
   struct Steps {
     const void* first;
     uint64_t stride;
   };
-  // As in_place of all rows, whose steps are a_step apart. B is put to `panel` meanwhile, as FLOAT32, steps
-  // `columns` apart. packing[h][v - 1] is that of v vectors, of FLOAT16 where h is 1; null where there are
-  // none. Those of FLOAT32 come with AVX-512: steps that are pages apart push each other out of the caches
-  // that other processors have.
+  // As in_place with all rows, whose steps are a_step apart. It also packs B to `panel`, as FLOAT32 with
+  // steps `columns` apart. packing[h][v - 1] is for v vectors, of FLOAT16 if h is 1; null if there is none.
+  // Those for FLOAT32 exist with AVX-512 only: in other processors' caches, steps that are pages apart evict
+  // each other.
   using RunPacking = void(const Rows& a, uint64_t a_step, const Steps& b, uint64_t steps, float* panel,
                           float* to, uint64_t to_stride, bool accumulate, const Ahead& ahead);
   RunPacking* packing[2][3] = {};
 };
 
-// For this processor.
+// The kernel for this processor.
 const MicroKernel& GemmMicroKernel();
 
 }  // namespace anydml

@@ -14,8 +14,7 @@
 namespace anydml {
 namespace {
 
-// A panel of elements whose steps are neighbours, some of these at a time, which stay in the first-level
-// cache.
+// A panel of elements whose steps are contiguous, in blocks of steps that stay in L1.
 constexpr uint64_t kSteps = 64;
 
 void PackAcross(const float* from, uint64_t element_stride, uint64_t count, uint64_t steps, uint32_t width,
@@ -23,7 +22,7 @@ void PackAcross(const float* from, uint64_t element_stride, uint64_t count, uint
   constexpr uint64_t kLine = 64 / sizeof(float);
   for (uint64_t step = 0; step < steps; step += kSteps) {
     const uint64_t now = std::min(kSteps, steps - step);
-    for (uint64_t e = 0; e < count; ++e) {  // what comes next of them is asked for
+    for (uint64_t e = 0; e < count; ++e) {  // prefetches the next block
       for (uint64_t s = 0; s < now; s += kLine)
         __builtin_prefetch(from + e * element_stride + step + now + s);
     }
@@ -54,7 +53,7 @@ void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t
     std::memcpy(to, data, count * sizeof(float));
   } else if (type == DataType::kFloat16 && stride == 1) {
     HalvesToFloats(reinterpret_cast<const uint16_t*>(data), to, count);
-  } else if (type == DataType::kFloat32 && stride == 2) {  // by vectors, as below
+  } else if (type == DataType::kFloat32 && stride == 2) {  // with vectors, as below
     const auto* const numbers = reinterpret_cast<const float*>(data);
     for (uint64_t i = 0; i < count; ++i) to[i] = numbers[2 * i];
   } else if (type == DataType::kFloat16 && stride == 2) {
@@ -191,7 +190,7 @@ void GemmSink::FinishRows(uint64_t row, uint64_t rows, uint64_t column, uint64_t
     return;
   }
   auto* to = reinterpret_cast<uint16_t*>(output_) + row * p.output.row + column;
-  if (stride == count && p.output.row == count) {  // as one
+  if (stride == count && p.output.row == count) {  // all rows as one
     FloatsToHalves(sums, to, rows * count);
     return;
   }

@@ -1,4 +1,4 @@
-// A strided matrix as a source of panels, and what is done with finished rows.
+// A strided matrix as a source of panels, and the sink for finished rows.
 #pragma once
 
 #include "ops/element/cpu/epilogue.h"
@@ -7,7 +7,7 @@
 
 namespace anydml {
 
-// `count` numbers, which are `stride` elements apart, as FLOAT32.
+// Loads `count` numbers, which are `stride` elements apart, as FLOAT32.
 void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t count, float* to);
 
 // Elements of any type; element e of step s is at e * element_stride + s * step_stride.
@@ -35,13 +35,13 @@ class StridedPanels final : public PanelSource {
   uint64_t step_stride_;
 };
 
-// activation(Alpha * sums + Beta * C) into the output.
+// Writes activation(Alpha * sums + Beta * C) to the output.
 class GemmSink final : public ProductSink {
  public:
   GemmSink(const GemmProblem& problem, const Epilogue& epilogue, const std::byte* c, std::byte* output)
       : problem_(problem), epilogue_(epilogue), c_(c), output_(output) {}
 
-  // Whether there is nothing to do for sums that are in the output.
+  // Whether sums in the output are already the result.
   static bool IsPlain(const GemmProblem& problem) {
     return problem.alpha == 1 && !problem.c && problem.activation.instructions.empty();
   }

@@ -10,14 +10,14 @@ bool KeptInOutput(const GemmProblem& p) {
   return p.output_type == DataType::kFloat32 && p.output.column == 1;
 }
 
-// Whether B is read where it lies.
+// Whether B is read in place.
 bool ReadsInPlace(const GemmProblem& p) {
   return GemmMicroKernel().packing[0][0] != nullptr && p.m <= kMostRowsOfSteps && !p.b_is_owned &&
          p.b.column == 1;
 }
 
-// Whether B is packed in every run before anything else, by all threads for all of them: there are rows
-// enough to be worth it, and it is not too large for the last-level cache.
+// Whether every run first packs B, with all threads for all of them: if there are enough rows to pay for it,
+// and B is not too large for the last-level cache.
 bool PacksFirst(const GemmProblem& p) {
   constexpr uint64_t kMostFloats = uint64_t{1} << 22;
   return GemmMicroKernel().packing[0][0] != nullptr && p.m > kMostRowsOfSteps && !p.b_is_owned &&
@@ -94,11 +94,11 @@ class GemmPacked final : public Kernel {
 
   static std::byte* At(const Buffer& buffer, const GemmMatrix& matrix, DataType type,
                        const BatchIndex& index) {
-    if (buffer.data == nullptr) return nullptr;  // packed
+    if (buffer.data == nullptr) return nullptr;  // packed at initialisation
     return buffer.data + (index[0] * matrix.batch[0] + index[1] * matrix.batch[1]) * (BitSize(type) / 8);
   }
 
-  // The product that threads do after this one, if they do it as a whole.
+  // The product after this one, if threads compute whole products.
   std::optional<BatchIndex> After(const BatchIndex& index) const {
     const uint64_t next = index[0] * problem_.batch[1] + index[1] + 1;
     if (next >= problem_.Batches()) return std::nullopt;
@@ -121,8 +121,8 @@ class GemmPacked final : public Kernel {
   GemmProblem problem_;
   bool transposed_;
   Epilogue epilogue_;
-  bool in_output_;  // sums are kept where the output is
-  bool few_steps_;  // at a time: those of FLOAT32 are far apart
+  bool in_output_;  // sums are kept in the output
+  bool few_steps_;  // per block, because FLOAT32 sums are far apart
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
   std::optional<PackedOperand> a_, b_;

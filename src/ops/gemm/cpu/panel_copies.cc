@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-// Vectors of 32 bytes or more; conversions of FLOAT16.
+// Needs vectors of 32 bytes or more, and conversions of FLOAT16.
 #undef ANYDML_LONG_VECTORS
 #define ANYDML_LONG_VECTORS (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
 #undef ANYDML_HALF_VECTORS
@@ -26,9 +26,9 @@ using D = hn::ScalableTag<float>;
 
 #include "ops/element/cpu/half_vectors-inl.h"
 
-constexpr uint32_t kMostVectors = 3;  // at a time: those of most panels
+constexpr uint32_t kMostVectors = 3;  // at a time: the width of most panels
 
-// Less than a vector.
+// Copies less than a vector.
 HWY_INLINE void CopyRest(D d, const uint16_t* from, uint64_t count, float* to) {
   alignas(64) uint16_t halves[hn::MaxLanes(D())] = {};
   alignas(64) float numbers[hn::MaxLanes(D())];
@@ -55,8 +55,8 @@ HWY_INLINE void CopyRest(D d, const float* from, uint64_t count, float* to) {
 }
 #endif
 
-// kVectors of them and `rest` more elements; at(step) is where those of a step are. Rows are in pages of
-// their own, where a processor does not look by itself: at(steps + step) is asked for meanwhile.
+// Copies kVectors vectors and `rest` more elements per step; at(step) is their place. If rows are on pages of
+// their own, hardware does not prefetch them, so at(steps + step) is prefetched.
 template <bool kAsks, uint32_t kVectors, class At>
 HWY_INLINE void CopyVectors(At&& at, uint64_t steps, uint64_t rest, uint32_t width, float* HWY_RESTRICT to) {
   const D d;

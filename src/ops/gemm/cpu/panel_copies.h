@@ -1,19 +1,20 @@
-// Copies into panels by vectors that compilers may not use on their own.
+// Copies into panels with vector instructions that the baseline target lacks.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// Null where what compilers do is as good.
+// Members are null if the compiler's code is as good.
 struct PanelCopies {
-  // `count` neighbours of every step, from `from + offsets[step]`. Steps of the panel are `width` apart.
+  // Copies `count` contiguous elements per step, from `from + offsets[step]`. Steps of the panel are `width`
+  // apart.
   void (*steps)(const float* from, const uint64_t* offsets, uint64_t steps, uint32_t count, uint32_t width,
                 float* to) = nullptr;
-  // `count` neighbours of every step, which are `stride` apart in memory.
+  // Copies `count` contiguous elements per step; steps are `stride` apart in memory.
   void (*rows)(const float* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width,
                float* to) = nullptr;
-  // The same of FLOAT16, which become FLOAT32.
+  // The same for FLOAT16, converted to FLOAT32.
   void (*half_rows)(const uint16_t* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width,
                     float* to) = nullptr;
 };

@@ -28,7 +28,7 @@ void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, 
     }
     return;
   }
-  // Copies of a known size are a few instructions: those of the tiles that there are.
+  // Copies of a constant size are a few instructions; these are the widths of existing tiles.
   const auto copy = width == 6    ? CopyWhole<6>
                     : width == 8  ? CopyWhole<8>
                     : width == 12 ? CopyWhole<12>

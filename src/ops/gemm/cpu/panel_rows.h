@@ -1,4 +1,4 @@
-// Panels from rows: for sources that find many elements of a step at once.
+// Panels made from rows, for sources that produce many elements of a step at once.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace anydml {
 
-inline constexpr uint64_t kPanelRowElements = 512;  // at most, of a row
+inline constexpr uint64_t kPanelRowElements = 512;  // the longest row
 
-// For rows that may be so short that a call would take as long as the copy.
+// For rows so short that a call would take as long as the copy.
 template <typename T>
 inline void CopyShortRow(const T* from, uint64_t count, T* to) {
   constexpr uint64_t kSome = 16 / sizeof(T);
@@ -26,14 +26,14 @@ inline void CopyShortRow(const T* from, uint64_t count, T* to) {
 }
 
 // Cuts `rows` rows, which are `stride` apart, into panels of `width` elements, which are panel_stride apart.
-// The last panel may have fewer; what is behind them is left as it is.
+// The last panel may be partial; its padding is not written.
 void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
              uint64_t panel_stride, float* to);
-// Zeros in the last panel where it is not full.
+// Zero-pads the last panel if it is partial.
 void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to);
 
-// load(element, count, step, to) puts elements [element, element + count) of a step, counted from 0, to `to`;
-// begin(element, count) is called before all steps of these.
+// load(element, count, step, to) writes elements [element, element + count) of a step, counted from 0, to
+// `to`; begin(element, count) is called before all steps of these elements.
 template <typename Begin, typename Load>
 void PackRows(uint64_t count, uint64_t steps, uint32_t width, float* to, Begin&& begin, Load&& load) {
   constexpr uint64_t kRows = 4;

@@ -1,4 +1,4 @@
-// Tiles of a product in blocks, and where panels for them are.
+// The tiles of a product's blocks, and the places of their panels.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace anydml::blocking {
 
-// Fewer tiles than these do not last until what comes next is there.
+// Fewer tiles finish before prefetched data arrives.
 inline constexpr uint64_t kTilesToAsk = 3;
 
 // Wraps.
@@ -21,12 +21,12 @@ inline void Add(int32_t sum, bool accumulate, int32_t* to) {
 }
 inline void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
 
-// One tile, of rows of A that are packed (a stride of 0) or where they lie.
+// One tile, whose rows of A are packed (stride 0) or in place.
 struct ProductTile {
   MicroKernel::Rows a;
   const float* b;
   uint64_t steps;
-  uint64_t rows, columns, vectors;  // these are as many as have the columns
+  uint64_t rows, columns, vectors;  // `vectors` is as many as cover the columns
 
   bool IsWhole(const MicroKernel& kernel) const {
     return (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes;
@@ -42,7 +42,7 @@ struct ProductTile {
   }
 };
 
-// At the borders of a part, or where sums are converted: through memory of a whole one.
+// At the borders of a part, or if sums are converted: through a buffer for a whole tile.
 template <typename Sum>
 [[gnu::noinline]] void RunBorderTile(const MicroKernel& kernel, const ProductTile& tile, Sum* to,
                                      uint64_t stride, bool accumulate, const MicroKernel::Ahead& ahead) {
@@ -53,7 +53,7 @@ template <typename Sum>
     for (uint64_t j = 0; j < tile.columns; ++j) {
       const float sum = whole[i * kernel.columns + j];
       if constexpr (kIntegers) {
-        // Sums of floats are whole numbers.
+        // float sums are integers here
         Add(kernel.bytes ? std::bit_cast<int32_t>(sum) : static_cast<int32_t>(sum), accumulate,
             &to[i * stride + j]);
       } else {
@@ -74,16 +74,16 @@ inline void RunTile(const MicroKernel& kernel, const ProductTile& tile, Sum* to,
   }
 }
 
-// Some panels with some of their steps.
+// Several panels with some of their steps.
 struct Panels {
   const float* first;
-  uint64_t stride;  // from one to the next
+  uint64_t stride;  // between panels
 };
 
-// Tiles always ask: for what is `near`, that costs no more than an instruction.
+// Tiles always prefetch; prefetching data that is `near` costs no more than an instruction.
 inline MicroKernel::Ahead AskForNothing(const void* near) { return {near, 0}; }
 
-// What is read after some tiles, each of `steps` steps. Each of them asks for a share.
+// The data that is read after several tiles of `steps` steps each; every tile prefetches a share.
 class Next {
  public:
   Next(const float* first, uint64_t floats, uint64_t tiles, uint64_t steps)
@@ -103,8 +103,8 @@ class Next {
   uint64_t of_step_, of_tile_;
 };
 
-// Steps of B where they lie, and rows of A, one behind the other. Tiles ask for what comes next, each for a
-// line of every step of B, then for lines of A.
+// Steps of B and rows of A in place, one after the other. Tiles prefetch the next ones: a cache line of every
+// step of B, then lines of A.
 struct NextSteps {
   const std::byte* first = nullptr;  // null: nothing
   uint64_t stride = 0, width = 0;    // bytes
@@ -126,7 +126,7 @@ struct NextSteps {
 struct PanelRange {
   uint64_t first, count;  // elements
   uint64_t step, steps;
-  uint64_t k;  // steps of all
+  uint64_t k;  // total number of steps
 };
 
 inline Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t width, float* scratch) {

@@ -1,5 +1,5 @@
-// Products by NVIDIA's library, where it is installed: it is looked for when the first GEMM is compiled, and
-// never needed.
+// Products with NVIDIA's cuBLASLt, if it is installed: it is loaded when the first GEMM is compiled, and it
+// is optional.
 #include "ops/gemm/problem.h"
 
 #if __has_include(<cublasLt.h>)
@@ -17,7 +17,7 @@
 namespace anydml {
 namespace {
 
-// The library's own name for its version, which is the header's.
+// The library's symbol contains its version, which is the header's.
 #define ANYDML_TEXT_OF(version) #version
 #define ANYDML_CUBLAS_SO(version) "libcublasLt.so." ANYDML_TEXT_OF(version)
 #define ANYDML_CUBLAS_NAME ANYDML_CUBLAS_SO(CUBLAS_VER_MAJOR)
@@ -56,11 +56,12 @@ struct Library {
 };
 
 const Library& TheLibrary() {
-  static const Library* const library = new Library;  // stays: devices may outlive the process's statics
+  static const Library* const library = new Library;  // never destroyed: devices may outlive static objects
   return *library;
 }
 
-// One for each device, made when the first product is compiled for it; null where that fails, this time.
+// One per device, created when the first product is compiled for it; null if that failed, and tried again
+// later.
 cublasLtHandle_t HandleFor(int device) {
   static auto* const mutex = new std::mutex;
   static auto* const handles = new std::map<int, cublasLtHandle_t>;
@@ -72,7 +73,7 @@ cublasLtHandle_t HandleFor(int device) {
   return at->second;
 }
 
-// Ends with what holds it.
+// Owns the library's descriptions.
 class Descriptions {
  public:
   Descriptions() = default;
@@ -92,15 +93,16 @@ class Descriptions {
 
 cudaDataType_t TypeOf(DataType type) { return type == DataType::kFloat16 ? CUDA_R_16F : CUDA_R_32F; }
 
-// The batch's two dimensions as one; false where the strides do not allow it.
+// Merges the batch's two dimensions; false if the strides do not allow it.
 bool MergeBatch(const GemmProblem& p, const GemmMatrix& matrix, uint64_t* stride) {
   *stride = p.batch[1] > 1 ? matrix.batch[1] : matrix.batch[0];
   return p.batch[0] == 1 || p.batch[1] == 1 || matrix.batch[0] == p.batch[1] * matrix.batch[1];
 }
 
-// Column-major with a leading dimension: of a row-major matrix that is its transposed one.
+// The library's matrices are column-major with a leading dimension; a row-major matrix is the transpose of
+// one.
 struct Layout {
-  bool transposed = false;  // columns of the matrix are contiguous
+  bool transposed = false;  // the matrix has contiguous columns
   uint64_t leading = 1;
 
   bool Set(const GemmMatrix& matrix, uint64_t rows, uint64_t columns) {
@@ -114,8 +116,8 @@ struct Layout {
   }
 };
 
-// What the library does with a product by itself: it adds a row of numbers, then RELU. None where there is
-// something else to do.
+// The epilogue by which the library does all of the problem: a bias, then RELU. Empty if the problem needs
+// more.
 std::optional<cublasLtEpilogue_t> EpilogueOf(const GemmProblem& p) {
   const auto& activation = p.activation.instructions;
   const bool has_relu = activation.size() == 1 && activation[0].function == ElementFunction::kRelu &&
@@ -127,12 +129,12 @@ std::optional<cublasLtEpilogue_t> EpilogueOf(const GemmProblem& p) {
 }
 
 constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;
-constexpr uint32_t kAlignment = 16;  // that of bindings
+constexpr uint32_t kAlignment = 16;  // alignment of bindings
 constexpr uint64_t kWorkspaceAlignment = 256;
 
 class GemmCublas final : public Kernel {
  public:
-  // False, with a reason, where the library cannot do it.
+  // False, with a reason, if the library cannot do it.
   bool Create(const GemmProblem& p, cublasLtEpilogue_t epilogue, const LowerContext& context,
               std::string* why_not) {
     instead_ = p.activation.instructions.empty() ? CreateGemmTiledCuda(p, context, why_not)
@@ -156,7 +158,7 @@ class GemmCublas final : public Kernel {
     const Library& library = TheLibrary();
     bool ok = library.cublasLtMatmulDescCreate(&desc_.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F) ==
               CUBLAS_STATUS_SUCCESS;
-    // The transposed product: columns of the output, which are its rows for the library, from B and A.
+    // Computes the transposed product: the library's rows are the output's columns, from B and A.
     const cublasOperation_t first = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     ok = ok && SetOperation(CUBLASLT_MATMUL_DESC_TRANSA, first) &&
@@ -185,7 +187,7 @@ class GemmCublas final : public Kernel {
     void* workspace = arguments.temporary.data;
     size_t room = arguments.temporary.size;
     if (workspace_bytes_ != 0) std::align(kWorkspaceAlignment, workspace_bytes_, workspace, room);
-    // Another run may have another bias at the same time.
+    // A copy, because another run may have another bias at the same time.
     cublasLtMatmulDescOpaque_t operation = *desc_.operation;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (has_bias_) {
@@ -198,7 +200,7 @@ class GemmCublas final : public Kernel {
                                          arguments.inputs[0].data, desc_.a, &beta, output, desc_.output,
                                          output, desc_.output, &algorithm_, workspace, workspace_bytes_,
                                          static_cast<cudaStream_t>(arguments.stream));
-    // The library has been seen to refuse small products whose algorithm it had offered.
+    // The library sometimes refuses small products with an algorithm that it had offered.
     return status == CUBLAS_STATUS_SUCCESS ? Status() : instead_->Run(arguments);
   }
 
@@ -230,7 +232,7 @@ class GemmCublas final : public Kernel {
       return library.cublasLtMatmulPreferenceSetAttribute(preference, which, &value, sizeof(value)) ==
              CUBLAS_STATUS_SUCCESS;
     };
-    // Without additions in any order: the same bytes every time.
+    // Only deterministic reductions: the same bytes in every run.
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     bool ok = set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes) &&
               set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
@@ -251,7 +253,7 @@ class GemmCublas final : public Kernel {
     return true;
   }
 
-  std::unique_ptr<const Kernel> instead_;  // our own, for what the library does not do after all
+  std::unique_ptr<const Kernel> instead_;  // our own kernel, if the library fails at run time
   cublasLtHandle_t handle_ = nullptr;
   Descriptions desc_;
   cublasLtMatmulAlgo_t algorithm_ = {};

@@ -9,7 +9,7 @@ std::string BetterByTiles(const GemmProblem& problem, const LowerContext&) {
   return problem.Batches() * problem.m * problem.n * problem.k < kSmall ? "a small product" : "";
 }
 
-// Small products are done before a second kernel has started.
+// Small products are done before a second kernel would start.
 std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
   constexpr uint64_t kLarge = uint64_t{1} << 24, kSmall = uint64_t{1} << 20;
   const uint64_t work = problem.Batches() * problem.m * problem.n * problem.k;
@@ -19,8 +19,8 @@ std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
   return small ? "a small product adds C by itself" : "";
 }
 
-// The library's tiles of 128 x 128 are too large for products of about 1024 x 1024 on an H200, where half of
-// the multiprocessors would have none; for larger and smaller ones it has better kernels than we do.
+// The library's tiles of 128 x 128 are too large for products of about 1024 x 1024 on an H200: half of the
+// multiprocessors would have none. For larger and smaller ones its kernels are better than ours.
 std::string BetterByLibrary(const GemmProblem& problem, const LowerContext& context) {
   constexpr uint64_t kTile = 128, kManySteps = 512;
   const auto tiles = [](uint64_t size) { return (size + kTile - 1) / kTile; };

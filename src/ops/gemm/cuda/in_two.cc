@@ -1,5 +1,5 @@
-// A product, then an element program that adds C and applies the activation: for what the kernels of products
-// do not do by themselves.
+// A product followed by an element program that adds C and applies the activation, for what product kernels
+// cannot do themselves.
 #include "base/half.h"
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
@@ -15,8 +15,8 @@ ElementOperand OperandOf(const GemmMatrix& matrix, DataType type) {
 
 GemmMatrix PackedMatrix(const GemmProblem& p) { return {{p.batch[1] * p.m * p.n, p.m * p.n}, p.n, 1}; }
 
-// Whether the product may add C, be rounded and lie where the output comes before the activation is applied:
-// then each half is as fast as such work is.
+// Whether the product can add C, round, and write to the output before the activation is applied in place;
+// then both steps are as fast as they can be.
 bool ActivatesInPlace(const GemmProblem& p) {
   if (p.activation.instructions.empty() || !p.AddsRow() || p.type != p.output_type) return false;
   if (p.type == DataType::kFloat32) return true;
@@ -72,7 +72,7 @@ class GemmInTwo final : public CompositeKernel {
  private:
   uint32_t product_, rest_;
   bool adds_c_first_;
-  bool in_output_;  // the product is where the output comes: of the same type
+  bool in_output_;  // the product is written to the output, having its type
   ScratchLayout::Piece sums_;
 };
 

@@ -1,5 +1,5 @@
-// A block's tile of a matrix product: both operands come through shared memory, sums stay in registers. What
-// the operands are is up to the caller.
+// A block's tile of a matrix product: both operands go through shared memory, sums stay in registers. The
+// caller provides the operands.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace anydml {
 
 // kTile elements of an operand by kTileSteps, on their way to shared memory. Neighbouring threads take
-// neighbouring steps (`along_k`) or elements: what is contiguous in memory. Without along_k every thread has
-// one element of the tile, threadIdx.x % kTile.
+// neighbouring steps (`along_k`) or elements, whichever are contiguous in memory. Without along_k every
+// thread loads a single element of the tile, threadIdx.x % kTile.
 template <typename V, uint32_t kTile>
 struct TileFetcher {
   static constexpr uint32_t kCount = kTile * kTileSteps / kTileThreads;
@@ -49,12 +49,12 @@ __device__ inline void AddProduct(uint32_t a, uint32_t b, uint32_t* sum) { *sum 
 __device__ inline void AddProduct(uint64_t a, uint64_t b, uint64_t* sum) { *sum += a * b; }
 
 // Numbers are V: float, uint32_t or uint64_t. load_a(row of the tile, k) and load_b(column of the tile, k)
-// give 0 outside of the operands; finish(row, column, sum) is called for every element of the tile.
+// return 0 outside the operands; finish(row, column, sum) is called for every element of the tile.
 template <typename V, uint32_t kTile, class LoadA, class LoadB, class Finish>
 __device__ void RunTileProduct(uint32_t k_begin, uint32_t k_end, bool a_along_k, bool b_along_k,
                                const LoadA& load_a, const LoadB& load_b, const Finish& finish) {
-  constexpr uint32_t kPer = kTile / 16;              // rows, and columns, of a thread
-  constexpr uint32_t kVector = kPer < 4 ? kPer : 4;  // that are neighbours
+  constexpr uint32_t kPer = kTile / 16;              // rows, and columns, per thread
+  constexpr uint32_t kVector = kPer < 4 ? kPer : 4;  // contiguous ones
   constexpr uint32_t kGroups = kPer / kVector;
   __shared__ alignas(16) V shared_a[2][kTileSteps][kTile + 4];
   __shared__ alignas(16) V shared_b[2][kTileSteps][kTile + 4];

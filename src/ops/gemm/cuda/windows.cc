@@ -1,12 +1,12 @@
-// A FLOAT32 product whose operands are contiguous along k is a convolution with one tap: rows of A are its
-// windows, columns of B its filters, and its tiles are chosen so that they fill the device.
+// A FLOAT32 product whose operands are contiguous along k runs as a convolution with one tap: rows of A are
+// its windows, columns of B its filters, and its tiles are chosen so that they fill the device.
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
 
 namespace anydml {
 namespace {
 
-// A row that is added to all rows is a bias.
+// A row added to all rows is a bias.
 ConvolutionProblem AsConvolution(const GemmProblem& problem) {
   ConvolutionProblem convolution;
   convolution.activation = problem.activation;

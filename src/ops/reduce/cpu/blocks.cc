@@ -1,6 +1,6 @@
-// Reductions on CPUs. Outputs are taken in blocks of neighbours; where those are few, the elements of each
-// are cut into segments, too, whose accumulators are merged in order. Both depend on the problem only, but
-// for positions, which are the same however elements are cut.
+// Reductions on CPUs. Neighbouring outputs form blocks; if there are few, the elements of each output are
+// also cut into segments, whose accumulators are merged in order. The cuts depend on the problem only, except
+// for positions, whose result does not depend on them.
 #include <algorithm>
 
 #include "kernel/scratch_layout.h"
@@ -13,9 +13,9 @@ namespace {
 
 constexpr uint32_t kTileRows = 32, kLoadedTileRows = 4, kLoadedTileColumns = 1024;
 constexpr uint32_t kLoaded = kLoadedTileRows * kLoadedTileColumns;  // elements on the stack
-constexpr uint64_t kBlockElements = 1 << 16;                        // of a block of rows, if it has several
+constexpr uint64_t kBlockElements = 1 << 16;                        // in a block of several rows
 constexpr uint64_t kSegmentElements = 1 << 15, kUnits = 32;
-constexpr uint64_t kPartElements = 1 << 15;  // that make another thread worth while
+constexpr uint64_t kPartElements = 1 << 15;  // enough for another thread
 
 Class ClassOf(DataType type) {
   switch (type) {
@@ -108,7 +108,7 @@ class ReduceBlocks final : public Kernel {
   uint64_t temporary_bytes() const override { return scratch_.bytes(); }
 
  private:
-  // The best element so far spares a closer look at most that follow: segments are as long as possible.
+  // The best element so far saves work on most later ones, so segments are as long as possible.
   static uint64_t UnitsOfPositions(uint32_t threads) {
     return threads <= 1 ? 1 : std::min<uint64_t>(kUnits, uint64_t{2} * threads);
   }
@@ -218,14 +218,14 @@ class ReduceBlocks final : public Kernel {
   ReduceLoops loops_;
   LoadBlock load_;
   StoreBlock store_;
-  uint64_t elements_;         // of an output
+  uint64_t elements_;         // per output
   LoopNest<2>::Loop inner_;   // of the outputs
   LoopNest<1>::Loop run_;     // of the elements
   LoopNest<2> kept_;          // around inner_
   LoopNest<1> reduced_;       // around run_
-  bool by_columns_;           // neighbours belong to different outputs
-  bool direct_ = false;       // loops take elements as they are
-  uint32_t block_;            // outputs
+  bool by_columns_;           // contiguous elements belong to different outputs
+  bool direct_ = false;       // loops read elements without conversion
+  uint32_t block_;            // outputs per block
   uint64_t blocks_per_line_;  // of inner_
   uint64_t blocks_;
   uint64_t segments_;  // of each block's elements

@@ -1,7 +1,7 @@
-// Extremes and their positions, of FLOAT32 and of FLOAT16 as it is in memory (T). Text inside
+// Extremes and their positions, of FLOAT32, and of FLOAT16 without conversion (T). Included inside
 // vector_loops.cc's namespace of a SIMD target.
 
-// The larger (smaller) ones; NaN if one is, and +0 is larger than -0.
+// The larger (smaller) ones; NaN if either is, with +0 larger than -0.
 template <bool kMin>
 HWY_INLINE FloatVector ExtremeOf(F32 d, FloatVector a, FloatVector b) {
 #if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
@@ -9,9 +9,9 @@ HWY_INLINE FloatVector ExtremeOf(F32 d, FloatVector a, FloatVector b) {
   return FloatVector(kMin ? vminq_f32(a.raw, b.raw) : vmaxq_f32(a.raw, b.raw));
 #else
   const auto chosen = hn::IfThenElse(kMin ? hn::Lt(a, b) : hn::Gt(a, b), a, b);
-  const auto equal = kMin ? hn::Or(a, b) : hn::And(a, b);  // only zeros differ
+  const auto equal = kMin ? hn::Or(a, b) : hn::And(a, b);  // differs from a and b only for zeros
   const auto number = hn::IfThenElse(hn::Eq(a, b), equal, chosen);
-  // b, where it is NaN, is chosen already.
+  // a NaN in b has been selected already
   return hn::IfThenElse(hn::IsNaN(a), hn::Set(d, lane::kNan), number);
 #endif
 }
@@ -45,8 +45,8 @@ float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
   return ExactExtremeOfRow<kMin>(x, count, extreme);
 }
 #else
-// What targets make of NaNs and of zeros differs: NaNs are only noticed, by a sum of everything, and a run
-// that may have one, or whose extreme is a zero, is looked at once more.
+// Targets differ in their handling of NaNs and zeros. So NaNs are only detected, by a sum of everything, and
+// a run that may have one, or whose extreme is a zero, is processed again carefully.
 template <bool kMin>
 HWY_INLINE FloatVector AnyExtremeOf(FloatVector a, FloatVector b) {
   return kMin ? hn::Min(a, b) : hn::Max(a, b);
@@ -90,13 +90,13 @@ float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
 }
 #endif
 
-// FLOAT16 by its bits: the largest as signed numbers is the largest of all if one is positive, the largest as
-// unsigned numbers the smallest of all if one is negative, and both tell NaNs.
+// FLOAT16 as bits: the largest as signed numbers is the maximum if any number is positive, the largest as
+// unsigned numbers is the minimum if any is negative, and both reveal NaNs.
 struct HalfBounds {
   int16_t positive;
   uint16_t negative;
 
-  // The extreme, or false: all have the other sign, or there is a NaN.
+  // The extreme; or false, if all numbers have the other sign or there is a NaN.
   template <bool kMin>
   bool Get(uint16_t* bits) const {
     *bits = kMin ? negative : static_cast<uint16_t>(positive);
@@ -104,7 +104,7 @@ struct HalfBounds {
   }
 };
 
-// The largest of a vector's elements of 16 bits.
+// The largest of a vector's 16-bit elements.
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE T LargestOf(D d, hn::Vec<D> v) {
@@ -193,8 +193,8 @@ HWY_INLINE void AddColumnsToExactExtremes(const ReduceTile& tile, float* extreme
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-// Of whole vectors. Max and Min give the second operand where one is NaN, and of two zeros: the extremes stay
-// as they are then, and whether that may have happened is the result.
+// For whole vectors. Max and Min return the second operand if one is NaN, and of two zeros: the extremes then
+// stay as they are. The result tells whether that may have happened.
 template <bool kMin>
 HWY_INLINE bool AddColumnsToAnyExtremes(const ReduceTile& tile, uint64_t whole, float* extremes) {
   const F32 d;
@@ -240,7 +240,7 @@ HWY_INLINE void AddColumnsToExtremes(const ReduceTile& tile, const Accumulators&
 }
 #endif
 
-// As ExtremeOfRow of halves.
+// As ExtremeOfRow, for halves.
 template <bool kMin>
 HWY_INLINE void AddHalfColumnsToExtremes(const ReduceTile& tile, const Accumulators& all) {
   const hn::ScalableTag<uint16_t> du;
@@ -294,13 +294,13 @@ HWY_INLINE void AddColumnsToExtremesOf(const ReduceTile& tile, const Accumulator
   }
 }
 
-// Skips vectors without an element that equals `wanted`, from the first (last) one on; how many elements are
-// left to look at, of which the last (first) ones are not.
+// Skips vectors without an element equal to `wanted`, from the first (last) one on. Returns the number of
+// elements that remain to be searched.
 template <bool kLast, class D, typename T = hn::TFromD<D>>
 uint64_t SkipOthers(D d, const T* x, uint64_t count, T value) {
   const uint64_t lanes = hn::Lanes(d);
   const auto wanted = hn::Set(d, value);
-  // Elements from number i on, or as many up to there from the end.
+  // Tests elements from index i on, or up to index i from the end.
   const auto is_at = [&](uint64_t i) HWY_ATTR {
     return hn::Eq(hn::LoadU(d, kLast ? x + count - i - lanes : x + i), wanted);
   };
@@ -315,8 +315,8 @@ uint64_t SkipOthers(D d, const T* x, uint64_t count, T value) {
   return count - i;
 }
 
-// The first (last) element that equals `value`, of which there is one. Zeros are equal, and NaNs are, of
-// which FLOAT16 has several.
+// The first (last) element equal to `value`; there must be one. Zeros are equal, and so are NaNs, of which
+// FLOAT16 has several.
 template <bool kLast, typename T>
 uint64_t Find(const T* x, uint64_t count, float value) {
   uint64_t left = count;
@@ -336,7 +336,7 @@ uint64_t Find(const T* x, uint64_t count, float value) {
   return i;
 }
 
-// Only runs whose extreme is a better one are looked at again.
+// Only runs with a better extreme are searched for its position.
 template <bool kMin, bool kLast, typename T>
 HWY_INLINE void AddRowToPosition(const void* elements, uint64_t count, uint32_t position,
                                  const Accumulators& one) {
@@ -352,7 +352,7 @@ HWY_INLINE void AddRowToPosition(const void* elements, uint64_t count, uint32_t 
   }
 }
 
-// Where x, a number like the best so far, does not replace it; see reduce::Replaces.
+// Whether x certainly does not replace the best so far, which is a number; see reduce::Replaces.
 template <bool kMin, bool kLast>
 HWY_INLINE hn::Mask<F32> IsNoBetter(FloatVector x, FloatVector best) {
   if constexpr (kLast) return kMin ? hn::Gt(x, best) : hn::Lt(x, best);
@@ -378,7 +378,7 @@ HWY_INLINE void AddColumnsToPositions(const ReduceTile& tile, const Accumulators
     const T* const x = elements + first * tile.row_stride;
     for (uint64_t i = 0; i < whole; i += lanes) {
       auto best = hn::LoadU(d, bests + i);
-      // Mostly none is better.
+      // Usually none is better.
       auto no_better = IsNoBetter<kMin, kLast>(FloatsAt(d, x + i), best);
       for (uint32_t r = 1; r < rows; ++r) {
         no_better =

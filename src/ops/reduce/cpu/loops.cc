@@ -1,4 +1,4 @@
-// The loops for every kind and class, as the compiler vectorises them; vector_loops.cc has those that matter.
+// The loops for every kind and class, vectorised by the compiler; vector_loops.cc has the important ones.
 #include "ops/reduce/cpu/loops.h"
 
 #include "ops/reduce/accumulate.h"

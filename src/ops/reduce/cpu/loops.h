@@ -8,8 +8,8 @@
 
 namespace anydml {
 
-// Of outputs, from number `at` on. Values have up to 8 bytes each; seconds are positions or sums (see
-// reduce/accumulate.h).
+// The accumulators of outputs from index `at` on. Values have up to 8 bytes each; seconds are positions or
+// sums (see reduce/accumulate.h).
 struct Accumulators {
   void* values;
   void* seconds;
@@ -17,7 +17,7 @@ struct Accumulators {
 };
 inline constexpr uint64_t kAccumulatorValueBytes = 8, kAccumulatorSecondBytes = 4;
 
-// Elements of a class, `columns` neighbours in each of `rows`, which are `row_stride` elements apart.
+// Elements of a class: `rows` rows of `columns` contiguous ones, `row_stride` elements apart.
 struct ReduceTile {
   const void* elements;
   uint64_t row_stride;
@@ -29,23 +29,23 @@ inline constexpr uint32_t kMaxReducedColumns = 4096;
 
 struct ReduceLoops {
   void (*start)(const Accumulators& all, uint32_t count);
-  // Adds `count` neighbours, the first one at `position`, to one accumulator.
+  // Adds `count` contiguous elements, the first at `position`, to one accumulator.
   void (*row)(const void* elements, uint64_t count, uint32_t position, const Accumulators& one);
   // Adds every row to the accumulators, one per column.
   void (*columns)(const ReduceTile& tile, const Accumulators& all);
-  // What `from` has, which comes later.
+  // Merges `from`, whose elements come later.
   void (*merge)(const Accumulators& into, const Accumulators& from, uint32_t count);
-  // Results of n elements each, of the elements' class or positions of 32 bits.
+  // Results of n elements each, in the elements' class or as 32-bit positions.
   void (*finish)(const Accumulators& all, uint32_t count, ReduceFunction function, float n, void* results);
 };
 
 ReduceLoops FindReduceLoops(Accumulation kind, bool last, Class elements);
 
-// The same with `row` and `columns` that take FLOAT16 as it is in memory; false: there are none.
+// The same, with `row` and `columns` for unconverted FLOAT16; false if there are none.
 bool FindHalfReduceLoops(Accumulation kind, bool last, ReduceLoops* loops);
 
-// Replaces `row` and `columns` by vectorised loops where there are some for elements of FLOAT32 or, `halves`,
-// of FLOAT16 as it is in memory. Whether there are.
+// Replaces `row` and `columns` by vectorised loops for FLOAT32 or, with `halves`, unconverted FLOAT16, if
+// there are any. Returns whether there are.
 bool UseVectors(Accumulation kind, bool last, bool halves, ReduceLoops* loops);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// Loops over FLOAT32, and FLOAT16 as it is in memory (T), by vectors. Sums are kept in FLOAT64 from one short
-// run of additions to the next.
+// Vectorised loops over FLOAT32, and over FLOAT16 without conversion (T). Short runs are summed in FLOAT32,
+// and the runs' sums in FLOAT64.
 #include "ops/reduce/cpu/loops.h"
 
 #include <algorithm>
@@ -24,12 +24,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<F32>;
 
-constexpr uint64_t kRun = 4096;  // elements: additions before FLOAT64
-// Elements that are looked at once more for something better. What ends a run costs most where vectors are
-// longest.
+constexpr uint64_t kRun = 4096;  // elements that are added in FLOAT32 before FLOAT64
+// Elements that are searched once more for a better one. Ending a run costs most with the longest vectors.
 constexpr uint64_t kPositionRun = HWY_ARCH_X86 ? 4096 : 1024;
 
-// Elements are asked for some way ahead of a run: at its end a machine does not see what comes next.
+// Prefetches elements some way ahead of a run, because hardware prefetch loses track at its end.
 template <typename T>
 HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
 #if HWY_ARCH_X86
@@ -84,8 +83,8 @@ HWY_INLINE void AddRowToSum(const void* elements, uint64_t count, const Accumula
   static_cast<double*>(one.values)[one.at] = sum;
 }
 
-// Calls rows(first, count) for four rows at a time, and what is left one by one: a machine follows a few
-// streams.
+// Calls rows(first, count) for four rows at a time, then for the remaining ones singly: hardware prefetches a
+// few streams.
 template <class Rows>
 HWY_INLINE void ForRows(const ReduceTile& tile, const Rows& rows) {
   uint32_t r = 0;
@@ -121,8 +120,8 @@ HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all
 
 #include "ops/reduce/cpu/extreme_loops-inl.h"
 
-// Exponentials are relative to the largest number of a run, or to 0 where that is infinite: the sum is not
-// used then.
+// Exponentials are relative to the largest number of a run, or to 0 if that is infinite: the sum is not used
+// then.
 void AddRowToLogSumExp(const void* elements, uint64_t count, const Accumulators& one) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
@@ -176,7 +175,7 @@ void AddColumnsToLogSumExps(const ReduceTile& tile, const Accumulators& all) {
   }
 }
 
-// LogSumExp has loops of FLOAT32 only.
+// LogSumExp has loops for FLOAT32 only.
 template <typename T>
 HWY_INLINE void AddRowOf(Accumulation kind, bool last, const void* elements, uint64_t count,
                          uint32_t position, const Accumulators& one) {

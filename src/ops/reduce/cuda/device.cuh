@@ -71,7 +71,7 @@ __device__ void FinishOutput(const ReduceParameters& p, uint32_t output, const A
           FinishNumber(accumulated, p.function, static_cast<float>(p.elements)));
 }
 
-// The result of a segment: it is the output's, or a partial one.
+// Stores the result of a segment: to the output, or as a partial one.
 template <typename A>
 __device__ void EndSegment(const ReduceParameters& p, uint32_t output, uint32_t segment,
                            const A& accumulated) {
@@ -90,14 +90,14 @@ __device__ A ShuffleDown(const A& a, uint32_t distance) {
   return other;
 }
 
-// Of a whole warp, in its first thread.
+// Merges over a whole warp, into its first thread.
 template <typename A>
 __device__ A MergeWarp(A a) {
   for (uint32_t distance = 16; distance > 0; distance /= 2) a.Merge(ShuffleDown(a, distance));
   return a;
 }
 
-// Of a whole block of up to 1024 threads, in its first thread. `shared` has room for 32.
+// Merges over a whole block of up to 1024 threads, into its first thread. `shared` has room for 32.
 template <typename A>
 __device__ A MergeBlock(A a, A* shared) {
   a = MergeWarp(a);

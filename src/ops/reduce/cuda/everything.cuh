@@ -1,4 +1,4 @@
-// The kernel for any layout and type: a block takes some outputs, each with some threads.
+// The kernel for any layout and type: a block computes several outputs, each with several threads.
 #pragma once
 
 #include "ops/reduce/cuda/device.cuh"
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kReduceThreads)
     a = p.merges ? AddPartials<A>(p, static_cast<uint32_t>(output), lane)
                  : AddElements<A, T>(p, static_cast<uint32_t>(output), segment, lane);
   }
-  // lanes is a power of two.
+  // lanes is a power of two
   shared[column * p.lanes + lane] = a;
   for (uint32_t half = p.lanes / 2; half > 0; half /= 2) {
     __syncthreads();

@@ -1,4 +1,4 @@
-// Sixteen bytes of FLOAT32 or FLOAT16 at a time.
+// Accesses FLOAT32 or FLOAT16 in units of sixteen bytes.
 #pragma once
 
 #include "ops/reduce/cuda/device.cuh"
@@ -8,7 +8,7 @@ namespace anydml::reduce {
 template <typename T>
 inline constexpr uint32_t kPerUnit = 16 / sizeof(T);
 
-// That a thread waits for at once; fewer where much is done with each.
+// Loads in flight per thread; fewer if each unit takes much work.
 template <typename A>
 inline constexpr uint32_t kUnitsAtOnce = kHasPosition<A> ? 4
                                          : kHasSecond<A> ? 2
@@ -41,8 +41,8 @@ __device__ __forceinline__ float NumberAt(const void* data, uint64_t at) {
   return __half2float(static_cast<const __half*>(data)[at]);
 }
 
-// The launches of Kernel<A, T>, as f.template operator()<A, T>() gives them. Products are computed in FLOAT64
-// and rare: they have none.
+// Calls f.template operator()<A, T>() for the launches of Kernel<A, T>. Products are computed in FLOAT64 and
+// are rare, so they have none.
 template <typename F>
 Launch ForFloats(Accumulation kind, bool last, DataType type, F&& f) {
   if (kind == Accumulation::kProduct) return nullptr;

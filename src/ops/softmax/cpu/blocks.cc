@@ -1,5 +1,5 @@
-// Softmax on CPUs: the maximum, the sum of the powers, the results. Sets whose elements are neighbours are
-// taken one by one, short ones and others as many at a time as are side by side.
+// Softmax on CPUs: the maximum, the sum of the powers, the results. Contiguous sets are processed one by one;
+// short sets, and those with strides, as many at a time as are side by side.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -17,9 +17,10 @@ namespace {
 
 constexpr uint32_t kRow = 8192;  // elements of a set that are kept on the stack
 constexpr uint32_t kTileRows = 8, kTileColumns = 512;
-constexpr uint64_t kShortSet = 16, kManySets = 16;  // a row would end before a vector is full
-constexpr uint64_t kAddedInFloat = 64;              // of a column, before their sum goes to a wider one
-constexpr uint64_t kPartElements = 1 << 14;         // that make another thread worth while
+constexpr uint64_t kShortSet = 16, kManySets = 16;  // below this, a row would end before a vector is full
+constexpr uint64_t kAddedInFloat = 64;              // elements of a column that are added before their sum
+                                                    // goes to a wider one
+constexpr uint64_t kPartElements = 1 << 14;         // enough for another thread
 
 class SoftmaxBlocks final : public Kernel {
  public:
@@ -40,7 +41,7 @@ class SoftmaxBlocks final : public Kernel {
     direct_ = is_float32 && (by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1;
     direct_row_ =
         is_float32 && !by_columns_ && outer_.rank == 0 && run_.strides[0] == 1 && run_.strides[1] == 1;
-    // Whole lines, so that none is written in two ways, where a row begins with one.
+    // Whole cache lines, so that none is written partially, if a row begins with one.
     streams_ = direct_row_ && elements_ <= kRow && elements_ % 16 == 0 &&
                StreamsResults(ElementCount(problem.input) * sizeof(float));
     block_ = by_columns_ ? std::min<uint64_t>(kTileColumns, inner_.size) : 1;
@@ -89,7 +90,7 @@ class SoftmaxBlocks final : public Kernel {
     float max = -lane::kInfinity;
     AddToMaximum(x, count, &max);
     const auto sum = static_cast<float>(ExpOfRow(x, count, max, is_log_ ? nullptr : y));
-    if (std::isnan(sum)) {  // so are all results
+    if (std::isnan(sum)) {  // then all results are NaN
       std::fill_n(y, count, lane::kNan);
     } else if (is_log_) {
       ShiftRow(x, count, max, lane::Log(lane::Tag<float>(), sum), y);
@@ -121,7 +122,7 @@ class SoftmaxBlocks final : public Kernel {
     });
   }
 
-  // Calls body(x, count, where the results go) for pieces of a set.
+  // Calls body(x, count, place of the results) for pieces of a set.
   template <typename Body>
   void ForEachPiece(const std::byte* input, const Offsets& start, Body&& body) const {
     alignas(64) float piece[kRow];
@@ -161,7 +162,7 @@ class SoftmaxBlocks final : public Kernel {
     });
   }
 
-  // Calls body(tile, where the results go) for tiles of sets that are side by side.
+  // Calls body(tile, place of the results) for tiles of sets that are side by side.
   template <typename Body>
   void ForEachTile(const std::byte* input, const Offsets& start, uint32_t columns, Body&& body) const {
     alignas(64) float loaded[kTileRows * kTileColumns];
@@ -196,7 +197,7 @@ class SoftmaxBlocks final : public Kernel {
     std::fill_n(sums, columns, 0.0f);
     double totals[kTileColumns];
     std::fill_n(totals, columns, 0.0);
-    uint64_t added = 0;  // rows, in `sums`
+    uint64_t added = 0;  // rows added to `sums`
     const auto add_up = [&] {
       for (uint32_t i = 0; i < columns; ++i) totals[i] += std::exchange(sums[i], 0.0f);
       added = 0;
@@ -204,7 +205,7 @@ class SoftmaxBlocks final : public Kernel {
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block&) {
       maximum_.columns({tile.elements, tile.row_stride, tile.rows, columns, 0}, {maxima, nullptr});
     });
-    // Where they can, the powers wait in the output.
+    // If possible, the powers are kept in the output.
     const bool keeps = !is_log_ && direct_ && inner_.strides[1] == 1;
     const auto kept = [&](const Block& to) {
       return keeps ? reinterpret_cast<float*>(output) + to.offset : nullptr;
@@ -233,16 +234,16 @@ class SoftmaxBlocks final : public Kernel {
   LoadBlock load_;
   StoreBlock store_;
   ReduceLoops maximum_;
-  uint64_t elements_;        // of a set
-  LoopNest<2>::Loop inner_;  // of the sets
-  LoopNest<2>::Loop run_;    // of a set's elements
+  uint64_t elements_;        // per set
+  LoopNest<2>::Loop inner_;  // over the sets
+  LoopNest<2>::Loop run_;    // over a set's elements
   LoopNest<2> sets_;         // around inner_
   LoopNest<2> outer_;        // around run_
-  bool by_columns_;          // lanes belong to different sets
+  bool by_columns_;          // vector lanes belong to different sets
   bool direct_;              // elements need no conversion when they are read
-  bool direct_row_;          // nor when they are written, and a set is one piece of memory
-  bool streams_;             // rows past the caches
-  uint64_t block_;           // sets
+  bool direct_row_;          // nor when they are written, and a set is contiguous
+  bool streams_;             // rows are stored non-temporally
+  uint64_t block_;           // sets per block
   uint64_t blocks_per_line_, blocks_;
   uint32_t parts_;  // for threads
 };

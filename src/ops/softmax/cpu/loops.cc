@@ -19,7 +19,7 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr uint64_t kLine = 16;  // floats
+constexpr uint64_t kLine = 16;  // floats per cache line
 
 using F32 = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<F32>;
@@ -28,8 +28,8 @@ HWY_INLINE FloatVector PowersOf(F32 d, FloatVector x, FloatVector max) {
   return ExpInRange(d, AtLeast(d, hn::Sub(x, max), -104.0f));
 }
 
-// As much of a run as fits into whole vectors; how much that is. Of x, or of scale * x, and then it asks for
-// as much at `next`.
+// Processes as much of a run as fits into whole vectors; returns its length. With kScales it uses scale * x
+// and prefetches as much at `next`.
 template <bool kStores, bool kScales = false>
 HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y, float* sum, float scale = 1,
                              uintptr_t next = 0) {
@@ -87,7 +87,7 @@ uint64_t WholeScaleRow(const float* x, uint64_t count, float factor, float* y) {
   return i;
 }
 
-// The largest of scale * x that fits into whole vectors; of NaNs it may be any.
+// The largest of scale * x in whole vectors; unspecified for NaNs.
 HWY_INLINE float WholeLargest(const float* x, uint64_t count, float scale) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
@@ -102,8 +102,7 @@ HWY_INLINE float WholeLargest(const float* x, uint64_t count, float scale) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
 }
 
-// What is left of each row behind whole vectors is done one by one. The next row is likely to lie behind this
-// one.
+// The elements after whole vectors are processed one by one. `next` assumes that rows are consecutive.
 void SoftmaxOfWhole(float* x, uint64_t count, float scale) {
   const lane::Tag<float> one;
   const uint64_t lanes = hn::Lanes(F32());
@@ -136,7 +135,7 @@ uint64_t WholeShiftRow(const float* x, uint64_t count, float max, float log, flo
   return i;
 }
 
-// Row by row: lines of rows that are a power of two apart push each other out of the cache.
+// Row by row, because cache lines of rows that are a power of two apart evict each other.
 uint64_t WholeAddExp(const SoftmaxTile& tile, const float* maxima, float* sums, float* y, uint64_t y_stride) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
@@ -212,7 +211,7 @@ HWY_EXPORT(WholeScale);
 HWY_EXPORT(WholeSoftmax);
 HWY_EXPORT(WholeLogSoftmax);
 }  // namespace
-// As much as fits into whole vectors; how much that is.
+// Processes as many elements as fill whole vectors; returns their number.
 #define ANYDML_WHOLE(function, ...) HWY_DYNAMIC_DISPATCH(function)(__VA_ARGS__)
 #else
 #define ANYDML_WHOLE(function, ...) 0
@@ -220,7 +219,7 @@ HWY_EXPORT(WholeLogSoftmax);
 
 namespace {
 
-// For what is left. Differences are not positive.
+// For the remaining elements. Differences are not positive.
 float PowerOf(float x, float max) {
   const lane::Tag<float> d;
   return lane::ExpInRange(d, lane::AtLeast(d, x - max, -104.0f));

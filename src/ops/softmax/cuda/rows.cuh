@@ -1,4 +1,4 @@
-// Softmax over sets that are rows: 16 bytes per thread at a time.
+// Softmax over contiguous sets (rows): 16 bytes per thread at a time.
 #pragma once
 
 #include "ops/element/cuda/convert.cuh"
@@ -43,7 +43,7 @@ __device__ __forceinline__ float MergeWarp(float x) {
   return x;
 }
 
-// Of all threads of a row, for each of them. `shared` has room for 32 and is not used twice.
+// Reduces over all threads of a row; each gets the result. `shared` has room for 32 and is not reused.
 template <typename Merge>
 __device__ __forceinline__ float MergeRow(float x, uint32_t lanes, float* shared) {
   x = MergeWarp<Merge>(x);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void StoreNumbers(const reduce::Numbers<T>& numbers, 
   __stcs(to, make_uint4(words[0], words[1], words[2], words[3]));
 }
 
-// What makes a result of a difference or, for SOFTMAX, of its power: where the sum is NaN, all are.
+// Turns a difference or, for SOFTMAX, its power into a result: if the sum is NaN, all results are.
 template <typename T>
 struct Finisher {
   float sum;
