@@ -4,7 +4,7 @@
 
 namespace anydml {
 
-// Of inputs and filters up to 1: see GEMM's.
+// For inputs and filters up to 1: see GEMM's bound.
 Exactness ConvolutionBound(const ConvolutionProblem& problem) {
   Exactness exactness;
   const auto k = static_cast<double>(problem.shape.Steps());

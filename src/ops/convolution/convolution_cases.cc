@@ -7,17 +7,17 @@ namespace {
 
 constexpr OperatorType kOperators[] = {OperatorType::kConvolution};
 
-// One spatial dimension that fits.
+// A spatial dimension with consistent sizes.
 struct Spatial {
   uint32_t input, taps, output, stride, dilation, start, end, output_padding;
 };
 
 constexpr Spatial kSingle = {1, 1, 1, 1, 1, 0, 0, 0};
 
-// Multiplications of a case. With sanitizers a fuzzer takes a quarter of a microsecond for each.
+// Limit of a case's multiplications. With sanitizers a fuzzer takes a quarter of a microsecond for each.
 constexpr uint64_t kMostProducts = uint64_t{1} << 25;
 
-// As networks have them, in rows of whole vectors.
+// Sizes as in networks, in rows of whole vectors.
 Spatial MakeUsual(ByteSource& source, uint32_t stride) {
   const uint32_t size = 4 * source.Between(1, 6);
   return {size, 3, (size - 1) / stride + 1, stride, 1, 1, 1, 0};
@@ -42,7 +42,7 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
       return s;
     }
     if (whole <= padding) s.start = s.end = 0;
-    // Clients mean output padding with a larger output.
+    // Clients express output padding by a larger output.
     s.output = whole - s.start - s.end + (source.OneIn(4) ? source.Between(0, 2) : 0);
     return s;
   }
@@ -60,16 +60,16 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
 // Whole units of 16 bytes, more than one tile of a device's kernels.
 constexpr uint32_t kManyIn[] = {8, 16, 64, 72}, kManyOut[] = {8, 40, 72, 136};
 
-// Around vectors of channels, and tiles of them.
+// Around multiples of vectors of channels, and of tiles of them.
 constexpr uint32_t kOddIn[] = {1, 2, 3, 5, 17, 33}, kOddOut[] = {1, 3, 5, 8, 17, 24, 33, 50};
 
-// One or three taps of rows in whole units of 16 bytes.
+// One tap or three, with rows of whole units of 16 bytes.
 Spatial MakeUnits(ByteSource& source, uint32_t taps) {
   const uint32_t size = 8 * source.Between(1, 3);
   return {size, taps, size, 1, 1, taps / 2, taps / 2, 0};
 }
 
-// One tap of few channels: whole units of them, of which products take 32 at a time.
+// One tap of few channels: whole units, since products take 32 channels at a time.
 constexpr uint32_t kPointIn[] = {8, 24, 40, 72, 144};
 
 Spatial MakePoints(ByteSource& source, bool whole) {
@@ -79,11 +79,11 @@ Spatial MakePoints(ByteSource& source, bool whole) {
 
 struct Kind {
   bool depthwise, many, points, channels_last;
-  uint32_t spatial;  // dimensions
+  uint32_t spatial;  // number of spatial dimensions
 };
 
 struct Channels {
-  uint32_t groups, in, out;  // the latter two of a group
+  uint32_t groups, in, out;  // `in` and `out` per group
 };
 
 Channels MakeChannels(ByteSource& source, const Kind& kind) {
@@ -141,7 +141,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   }
   std::vector<uint32_t> strides, dilations, start, end, padding;
   const uint32_t usual_taps = source.OneIn(2) ? 1 : 3;
-  uint64_t products = uint64_t{in} * groups * out;  // of an image
+  uint64_t products = uint64_t{in} * groups * out;  // per image
   for (uint32_t d = 0; d < spatial; ++d) {
     const bool usual = depthwise && !(channels_last && source.OneIn(2));
     Spatial s = points  ? MakePoints(source, !channels_last || source.OneIn(2))
@@ -163,7 +163,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   }
   if (batch * products > kMostProducts) input[0] = output[0] = 1;
   const auto gap = [&] { return !points && source.OneIn(4) ? source.Between(1, 3) : 0; };
-  // A network's first convolution may bring channels together.
+  // A network's first convolution may change to channels-last.
   const bool input_last = channels_last && !source.OneIn(6);
   const auto planes = [&](const std::vector<uint32_t>& sizes) {
     return points && source.OneIn(2) ? Packed(type, sizes) : make.Input(type, sizes);

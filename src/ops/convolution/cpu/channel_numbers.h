@@ -1,4 +1,4 @@
-// Numbers that all pixels of an output channel share: the bias, and those of a batch normalisation behind it.
+// Numbers per output channel: the bias, and those of a batch normalisation after the convolution.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace anydml {
 
 class ChannelNumbers {
  public:
-  // A group's channels have `width` places, with zeros behind the last.
+  // A group's channels have `width` places, zero-padded.
   ChannelNumbers(const ConvolutionProblem& problem, uint64_t width, ScratchLayout* scratch);
 
   void Load(const ConvolutionProblem& problem, const KernelArguments& arguments) const;
 
-  // Of the group's first channel; what is behind: see stride().
+  // Of the group's first channel; stride() leads to the other numbers.
   const float* Bias(const KernelArguments& arguments, uint64_t group) const {
     return numbers_.In<const float>(arguments.temporary) + group * width_;
   }
-  // From biases to means, to factors, to what is added at last.
+  // From biases to means, to factors, to shifts.
   uint64_t stride() const { return stride_; }
 
  private:

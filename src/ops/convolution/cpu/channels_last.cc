@@ -1,7 +1,7 @@
-// Convolutions of tensors whose channels are neighbours in memory: products of pixels with filters that read
-// the pixels where they are. What a tile of output pixels has of a tap are runs of their inputs' channels;
-// pixels that have taps outside of the input add up only those that are inside. Planes are brought into that
-// order, and results out of it, by transposing squares.
+// Convolutions of channels-last tensors: products of pixels with filters that read the pixels in place. A
+// tile of output pixels reads, for each tap, runs of input channels; pixels with taps outside the input sum
+// only the taps inside. Planes are brought into channels-last order, and results out of it, by transposing
+// squares.
 #include <algorithm>
 #include <optional>
 
@@ -23,11 +23,11 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // of an output that is likely to be in a cache
+constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // below this size an output is likely to be in a cache
 constexpr uint32_t kWide = 8;
 constexpr uint64_t kNothing = ~uint64_t{0};
 
-// Where channels of the output are not neighbours.
+// Whether the output's channels are not contiguous.
 bool IsInPlanes(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
   return p.output_channels > 1 && tensor.channel != 1;
 }
@@ -103,8 +103,8 @@ class ConvolutionChannelsLast final : public Kernel {
   bool Adds() const { return problem_.tail && problem_.tail->addition; }
 
   PixelParts Cut() const {
-    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
-    // rows of it.
+    // Many weights are read again for each block of pixels, and FLOAT16 is converted again; and planes should
+    // have long rows in a block.
     const bool large = !weights_.is_near() || halves_ || planes_ || pixels_.has_planes();
     const PartWeights weights = weights_.turns() ? PartWeights::kTurned
                                 : large          ? PartWeights::kMany
@@ -114,11 +114,11 @@ class ConvolutionChannelsLast final : public Kernel {
                      planes_ ? PixelsOfLines(problem_.shape, tile, ElementBytes()) : tile, weights, threads_);
   }
 
-  // What a worker keeps from part to part: those of the same pixels follow each other.
+  // A worker's state between parts: those of the same pixels follow each other.
   struct PartMemory {
     OutputPixels pixels;
-    uint64_t found = kNothing;  // the number of those pixels
-    InputPixels::Range held;    // of the input, in the worker's memory
+    uint64_t found = kNothing;  // the index of the pixels in `pixels`
+    InputPixels::Range held;    // the part of the input in the worker's memory
     float* own;
   };
 
@@ -151,17 +151,17 @@ class ConvolutionChannelsLast final : public Kernel {
   struct BlockRun {
     const OutputPixels& pixels;
     const PixelFilter::Block& block;
-    uint64_t number;  // of the block
+    uint64_t number;  // the block's index
     uint64_t group;
-    uintptr_t input;                 // that pixels count from
-    const InputPixels::Range& held;  // of it, by the worker
+    uintptr_t input;                 // address from which pixels count
+    const InputPixels::Range& held;  // the part of the input that the worker holds
     const KernelArguments& arguments;
-    float* own;  // of the worker: sums, what is added, weights, FLOAT16, input
+    float* own;  // the worker's memory: sums, added numbers, weights, FLOAT16, input
   };
 
-  // What is asked for, tile by tile.
+  // What tiles prefetch.
   struct Ahead {
-    bool pixels = false;  // the next ones
+    bool pixels = false;  // prefetch the next tile's pixels
     std::optional<RowsAhead> rows, results;
   };
 
@@ -221,10 +221,10 @@ class ConvolutionChannelsLast final : public Kernel {
     }
   }
 
-  // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
-  // this one's or rows of the filter tensor; else they ask for what the next tile sees, where those are
-  // neighbours, of which each tile has to be told, or for planes that the next pixels see, then for those
-  // that results go to.
+  // With many weights, tiles of pixels share the prefetch of the next piece, which follows this one or
+  // consists of rows of the filter tensor. Otherwise they prefetch the next tile's input if its channels are
+  // contiguous, which each tile must be told; or the planes of the next pixels, and then those of the
+  // results.
   Ahead AskAhead(const BlockRun& run, const PixelWeights::Place& place, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
     const uint32_t most = tiles_.pixels[run.block.vectors - 1];
@@ -260,14 +260,15 @@ class ConvolutionChannelsLast final : public Kernel {
     const uint64_t width = WidthOf(run.block);
     uint64_t steps = 0;
     for (uint32_t r = 0; r < tile->run_count; ++r) steps += tile->runs[r].steps;
-    // Nearly equal tiles: small ones wait for their own sums.
+    // Tiles of nearly equal size: small ones wait for their own sums.
     const uint32_t most = tiles_.pixels[run.block.vectors - 1], tiles = (count + most - 1) / most;
     for (uint32_t number = 0, done = 0; number < tiles; ++number) {
       const uint32_t some = (count - done) / (tiles - number);
       for (uint32_t i = 0; i < some; ++i) {
         const uint32_t pixel = list[done + i];
         const OutputPixels::Pixel& at = run.pixels.at[pixel];
-        // Perhaps far outside of the input, where only a tap comes back into it: no pointer to an element.
+        // This may be far outside the input, where only some taps are inside: it is a number, not a pointer
+        // to an element.
         tile->inputs[i] = run.input + at.input * sizeof(float);
         tile->sums[i] = in_output ? output + at.output : run.own + pixel * width;
         if (adds) tile->added[i] = AddedOf(run, pixel);
@@ -288,7 +289,8 @@ class ConvolutionChannelsLast final : public Kernel {
     }
   }
 
-  // Where the next tile's results go, and what is added to them: of a large tensor that is far away.
+  // Prefetches the places of the next tile's results and the numbers that are added to them, if the tensor is
+  // large and so not in a cache.
   void AskForResults(const BlockRun& run, const uint16_t* list, uint32_t count, bool adds) const {
     constexpr uint64_t kLineBytes = 64;
     const uint64_t bytes = WidthOf(run.block) * sizeof(float);
@@ -303,7 +305,8 @@ class ConvolutionChannelsLast final : public Kernel {
     }
   }
 
-  // What the block's results are stored to when it is done: slowly enough for tiles of four steps at a time.
+  // The planes to which the block's results are stored at its end; there is enough time to prefetch for tiles
+  // of four steps at a time.
   RowsAhead PlanesOf(const BlockRun& run) const {
     const uint64_t stride = problem_.shape.output.channel * ElementBytes();
     return {.first = reinterpret_cast<uintptr_t>(run.arguments.outputs[0].data) +
@@ -314,7 +317,7 @@ class ConvolutionChannelsLast final : public Kernel {
             .most_step = 16};
   }
 
-  // What tiles have not done: an activation that is no limit.
+  // Does what tiles cannot: an activation that is no limit.
   void FinishBlock(const BlockRun& run) const {
     if (completes_) return;
     for (uint32_t pixel = 0; pixel < run.pixels.count; ++pixel) {
@@ -349,13 +352,13 @@ class ConvolutionChannelsLast final : public Kernel {
   PixelWeights weights_;
   Epilogue epilogue_;
   uint32_t threads_;
-  bool halves_, planes_;  // the output
+  bool halves_, planes_;  // the output is FLOAT16; is planes
   PixelParts parts_;
   PixelInput input_;
-  bool completes_;  // tiles do all that is behind the sums
+  bool completes_;  // tiles also do everything after the sums
   bool asks_for_results_;
   PixelFinish finish_;
-  // Of a worker; where its parts begin.
+  // Per worker, with the offsets of its parts.
   uint64_t worker_floats_ = 0, own_added_, own_weights_, own_halves_, own_input_;
   ScratchLayout::Piece own_;
 };

@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kWideVector = 8;  // vectors
+constexpr uint32_t kWideVector = 8;  // lanes
 
 }  // namespace
 
@@ -32,7 +32,7 @@ std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
     return StrCat("a filter has more than ", kMaxPixelTaps, " taps in one dimension");
   }
   if (numbers({p.outer[1], p.output_channels + 64, p.Steps()}) > kMostNumbers) {
-    return "its filters are too large";  // strides of 0 make any number of them from little memory
+    return "its filters are too large";  // with strides of 0, little memory describes any number of them
   }
   if (numbers({p.Matrices(), p.input_channels, p.windows[0].input, p.windows[1].input, p.windows[2].input}) >
       kMostNumbers) {
@@ -49,7 +49,7 @@ bool TurnsPieces(const ConvolutionProblem& problem) {
 }
 
 PixelSteps ChannelsLastSteps(const ConvolutionProblem& problem) {
-  // Vectors are wide where caches are large; then 3x3 filters of 64 channels are one piece.
+  // Machines with wide vectors have large caches; 3x3 filters of 64 channels are then one piece.
   constexpr uint64_t kPieceFloats = 32768, kWidePieceFloats = 40960, kLeastSteps = 16;
   const PixelTiles& tiles = ConvolutionPixelTiles();
   const uint64_t most = tiles.lanes < kWideVector ? kPieceFloats : kWidePieceFloats;
@@ -65,9 +65,9 @@ bool ChannelsLastKeepsSums(const ConvolutionProblem& problem) {
   return in_output && ChannelsLastSteps(problem).pieces().size() > 1;
 }
 
-// Where planes rather stay planes.
+// When planes should stay planes.
 std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
+  constexpr uint64_t kFewInputChannels = 16;  // this few are transposed anyway
   constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024, kFewPixelsInOrder = 32;
   const ConvolutionShape& s = problem.shape;
   if (s.output_channels < kFewChannels) return "few output channels";
@@ -78,7 +78,8 @@ std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const L
   const bool few = s.outer[0] * s.Positions() < least;
   if (few && !problem.filter_is_owned) return "few pixels, for which filters would be packed every time";
   if (!from_planes && !to_planes) return "";
-  // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.
+  // For narrow vectors, panels of planes can be packed, and elements that are read once transposed, in the
+  // same time.
   if (ConvolutionPixelTiles().lanes < kWideVector) return "planes, and vectors are short";
   if (from_planes && s.output_channels < ConvolutionPixelTiles().lanes)
     return "planes, and few output channels";

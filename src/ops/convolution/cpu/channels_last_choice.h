@@ -8,17 +8,17 @@
 
 namespace anydml {
 
-// Empty: they can.
+// Empty if they can.
 std::string WhyNotChannelsLast(const ConvolutionProblem& problem);
 
-// Whether filters are brought into the order of tiles piece by piece, where tiles read them then, rather than
-// all of them before: few pixels see each.
+// Whether filters are packed piece by piece just before use, rather than all at the beginning: if few pixels
+// use each piece.
 bool TurnsPieces(const ConvolutionProblem& problem);
 
-// In pieces whose weights stay in the second-level cache.
+// In pieces whose weights stay in L2.
 PixelSteps ChannelsLastSteps(const ConvolutionProblem& problem);
 
-// Whether sums that are not complete are kept where the output is.
+// Whether incomplete sums are kept in the output.
 bool ChannelsLastKeepsSums(const ConvolutionProblem& problem);
 
 }  // namespace anydml

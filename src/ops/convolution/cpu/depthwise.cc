@@ -1,6 +1,6 @@
-// Filters of one input channel. A band of the input is put into scratch with its padding, one plane for each
-// phase of the strides, so that every tap of a row of outputs is a run of neighbours, a fixed distance from
-// where the row begins.
+// Filters of one input channel. A band of the input is copied to scratch with its padding, one plane per
+// phase of the strides, so that each tap of a row of outputs is contiguous and at a fixed offset from the
+// row's begin.
 #include "ops/convolution/cpu/depthwise.h"
 
 #include <algorithm>
@@ -19,22 +19,22 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
-constexpr uint64_t kBandFloats = 8192;     // what stays in the first-level cache
-constexpr double kMaxBandFloats = 0x1p22;  // strides that skip most of the input are not for us
-// One input channel with so many filters of so many taps (a Fourier transform, the first layer of speech
-// models) is read again for each here; as a product it is packed once.
+constexpr uint64_t kBandFloats = 8192;     // stays in L1
+constexpr double kMaxBandFloats = 0x1p22;  // this kernel does not take strides that skip most of the input
+// One input channel with this many filters of this many taps (a Fourier transform, the first layer of speech
+// models) would be read again for each filter; a matrix product packs it once.
 constexpr uint64_t kMatrixChannels = 16, kMatrixTaps = 16;
-constexpr uint64_t kLongRow = 16;                           // shorter ones are converted many at a time
-constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;  // below this a thread costs more than it saves
+constexpr uint64_t kLongRow = 16;                           // shorter rows are converted several at a time
+constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;  // with fewer, a thread costs more than it saves
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-// How far the taps of a dimension reach, in outputs.
+// The reach of a dimension's taps, in outputs.
 uint64_t Reach(const ConvolutionWindow& window) {
   return uint64_t{window.taps - 1} * window.dilation / window.stride;
 }
 
-// Of one row of outputs.
+// For one row of outputs.
 double LeastFloats(const ConvolutionWindow& y, const ConvolutionWindow& x) {
   return static_cast<double>(x.output + Reach(x)) * x.stride * y.stride * static_cast<double>(1 + Reach(y));
 }
@@ -100,7 +100,7 @@ class ConvolutionDepthwise final : public Kernel {
  private:
   static uint64_t Width(DataType type) { return BitSize(type) / 8; }
 
-  // Output rows from `first` on, of all output channels of a group.
+  // Computes output rows from `first` on, for all output channels of a group.
   void RunBand(uint64_t matrix, uint64_t first, const KernelArguments& arguments,
                const Buffer& memory) const {
     const ConvolutionShape& p = shape_;
@@ -138,7 +138,7 @@ class ConvolutionDepthwise final : public Kernel {
     }
   }
 
-  // Of sums whose padding was multiplied by infinities or NaNs.
+  // What is needed to recompute sums whose padding was multiplied by infinities or NaNs.
   struct Repair {
     bool is_needed;
     const std::byte* input;
@@ -154,7 +154,7 @@ class ConvolutionDepthwise final : public Kernel {
     });
   }
 
-  // `sums` is scratch, for outputs that are not floats side by side.
+  // `sums` is scratch, for outputs that are not contiguous floats.
   void Finish(DepthwiseBand band, uint64_t rows, const Repair& repair, std::byte* output, float* sums) const {
     const uint64_t columns = shape_.windows[kX].output;
     const uint64_t pitch = shape_.output.spatial[kY], stride = shape_.output.spatial[kX];
@@ -198,7 +198,7 @@ class ConvolutionDepthwise final : public Kernel {
     return number;
   }
 
-  // The input rows that output rows [first, first + rows) reach.
+  // Loads the input rows that output rows [first, first + rows) use.
   void LoadPlanes(const std::byte* input, float zero, uint64_t first, uint64_t rows,
                   const Buffer& memory) const {
     const ConvolutionWindow &y = shape_.windows[kY], &x = shape_.windows[kX];
@@ -211,7 +211,7 @@ class ConvolutionDepthwise final : public Kernel {
       Convert(input, zero, static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin), converted);
     }
     float* const planes = worker_.planes.In<float>(memory);
-    // `row` of its phase: short rows are done sooner than numbers are divided.
+    // `row` counts within its phase; no divisions, since short rows take less time than those.
     for (uint64_t i = 0, row = 0, phase = 0; i < count; ++i) {
       float* const to = planes + phase * x.stride * plane_ + row * pitch_;
       if (++phase == y.stride) phase = 0, ++row;
@@ -236,7 +236,7 @@ class ConvolutionDepthwise final : public Kernel {
     HalvesToFloats(from, to, count);
   }
 
-  // One row, with its padding, as phases.
+  // Splits one row, with its padding, into phases.
   template <typename T>
   void LoadRow(const T* from, float* to, const Buffer& memory) const {
     const uint32_t stride = shape_.windows[kX].stride;
@@ -259,7 +259,7 @@ class ConvolutionDepthwise final : public Kernel {
     }
   }
 
-  // Rows of the input as floats, less their zero point.
+  // Converts rows of the input to floats and subtracts their zero point.
   void Convert(const std::byte* input, float zero, uint64_t first, uint64_t rows, float* to) const {
     const uint64_t row = shape_.input.spatial[kY], column = shape_.input.spatial[kX], count = rows * columns_;
     if (count == 0) return;
@@ -275,15 +275,15 @@ class ConvolutionDepthwise final : public Kernel {
   OutsideTaps outside_;
   LoadBlock load_, load_weights_;
   StoreBlock store_;
-  bool reads_input_;               // whose rows are floats or halves, as they are
-  uint64_t before_, columns_;      // padding of a row, and elements of the input that are reached
-  uint64_t pitch_;                 // from one row of outputs, or of a plane, to the next
-  uint64_t plane_;                 // from one plane to the next
-  uint64_t band_, bands_, parts_;  // rows of a band
-  std::vector<uint64_t> offsets_;  // of each tap
+  bool reads_input_;               // reads rows of floats or halves without conversion
+  uint64_t before_, columns_;      // padding before a row, and input elements in use
+  uint64_t pitch_;                 // stride between rows of outputs, or of a plane
+  uint64_t plane_;                 // stride between planes
+  uint64_t band_, bands_, parts_;  // rows per band
+  std::vector<uint64_t> offsets_;  // per tap
   uint32_t workers_;
   uint64_t worker_bytes_;
-  ScratchLayout own_;  // of one worker
+  ScratchLayout own_;  // per worker
   struct {
     ScratchLayout::Piece planes, sums, numbers, row, weights;
   } worker_;
@@ -296,7 +296,7 @@ void LoadDepthwiseFilter(const ConvolutionShape& p, DataType type, const std::by
   const LoadBlock load = FindLoad(type, Class::kF32);
   const uint64_t row = p.filter.spatial[kY], column = p.filter.spatial[kX];
   const uint32_t rows = p.windows[kY].taps, columns = p.windows[kX].taps;
-  constexpr uint64_t kNegative = uint64_t{1} << 63;  // strides of a mirrored filter are
+  constexpr uint64_t kNegative = uint64_t{1} << 63;  // strides of a mirrored filter are negative
   if (((row | column) & kNegative) == 0) return load(filter, {rows, columns, row, column, at}, to);
   for (uint64_t y = 0; y < rows; ++y) {
     for (uint64_t x = 0; x < columns; ++x) {

@@ -1,5 +1,5 @@
-// Filters of one channel, of tensors whose channels are neighbours in memory. A row of outputs at a time:
-// pixels in its middle have the same taps, those at its ends add up only those inside of the input.
+// Filters of one channel, of channels-last tensors. A row of outputs at a time: pixels in its middle share
+// the same taps, those at its ends sum only the taps inside the input.
 #include <algorithm>
 #include <cstring>
 
@@ -14,9 +14,9 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostDepthwiseTaps = 128;
-constexpr uint64_t kWeightFloats = 6144;                    // of all taps: they stay in the first-level cache
-constexpr uint64_t kDepthwiseChannels = 64;                 // at least, of a part
-constexpr uint64_t kDepthwiseProducts = uint64_t{1} << 16;  // below this a thread costs more than it saves
+constexpr uint64_t kWeightFloats = 6144;                    // of all taps: they stay in L1
+constexpr uint64_t kDepthwiseChannels = 64;                 // minimum per part
+constexpr uint64_t kDepthwiseProducts = uint64_t{1} << 16;  // with fewer, a thread costs more than it saves
 constexpr double kMostDepthwiseWeights = 0x1p30;
 
 class DepthwiseChannelsLast final : public Kernel {
@@ -70,7 +70,7 @@ class DepthwiseChannelsLast final : public Kernel {
           halves_ ? sums_.In<float>(arguments.temporary) + worker * kDepthwisePixels * some_channels_
                   : nullptr;
       for (uint64_t part; shared.Take(worker, &part);) {
-        // All rows of some channels, whose weights are used again.
+        // Parts are all rows of some channels, so that weights are reused.
         const uint64_t row = part % rows_, rows = p.windows[1].output, slices = p.windows[0].output;
         RunRow({row / rows / slices, row / rows % slices, row % rows}, part / rows_ * some_channels_, sums,
                arguments);
@@ -82,7 +82,7 @@ class DepthwiseChannelsLast final : public Kernel {
  private:
   uint64_t Width() const { return BitSize(problem_.type) / 8; }
 
-  // Of each tap those of all channels.
+  // For each tap, the weights of all channels.
   void LoadWeights(const std::byte* filter, float* to) const {
     const ConvolutionShape& p = problem_.shape;
     const LoadBlock load = FindLoad(problem_.type, Class::kF32);
@@ -108,7 +108,7 @@ class DepthwiseChannelsLast final : public Kernel {
                             row.line * p.output.spatial[1] + channel;
     const Buffer& memory = problem_.filter_is_owned ? arguments.persistent : arguments.temporary;
     const float* const weights = weights_.In<const float>(memory) + channel;
-    // Taps of the pixels from `first` on, from the input's first pixel.
+    // The taps of the pixels from `first` on, as offsets from the input's first pixel.
     DepthwiseTap taps[kMostDepthwiseTaps];
     const auto find_taps = [&](uint32_t first) {
       uint32_t count = 0;
@@ -143,7 +143,7 @@ class DepthwiseChannelsLast final : public Kernel {
     pixels.clips = clips_;
     pixels.low = clips_ ? epilogue_.limits()->low : 0;
     pixels.high = clips_ ? epilogue_.limits()->high : 0;
-    uint32_t inner_from = 0;  // the first of the inner pixels whose taps are known
+    uint32_t inner_from = 0;  // the first inner pixel with known taps
     bool inner_known = false;
     for (uint32_t at = 0; at < x.output;) {
       const bool inner = is_inner(at);
@@ -180,8 +180,8 @@ class DepthwiseChannelsLast final : public Kernel {
 
   ConvolutionProblem problem_;
   Epilogue epilogue_;
-  uint64_t channels_, some_channels_, channel_parts_;  // of all, of a part
-  uint64_t rows_;                                      // of the output, in all batches
+  uint64_t channels_, some_channels_, channel_parts_;  // of all; per part
+  uint64_t rows_;                                      // of the output, in all images
   bool halves_, clips_;
   uint32_t workers_;
   ScratchLayout scratch_, persistent_;

@@ -19,7 +19,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 
-// Four vectors of sums, since an addition waits for the one before it.
+// Four vectors of sums, because an addition waits for the previous one.
 #define ANYDML_TAPS_OF_FOUR(weight, offset)                      \
   {                                                              \
     const float* const from = numbers + (offset) + x;            \
@@ -30,15 +30,14 @@ using D = hn::ScalableTag<float>;
   }
 #define ANYDML_TAPS_OF_ONE(weight, offset) s0 = hn::MulAdd(weight, hn::LoadU(d, numbers + (offset) + x), s0);
 
-// What is done to sums before they are stored.
+// How sums are clipped before they are stored.
 enum Clip { kAsTheyAre, kNotBelow, kBetween };
 
-// +0 is larger than -0, and a NaN stays one.
+// +0 is larger than -0, and NaNs are kept.
 template <Clip kClip>
 HWY_INLINE hn::Vec<D> Clipped(D d, hn::Vec<D> sum, hn::Vec<D> low, hn::Vec<D> high) {
   if (kClip == kAsTheyAre) return sum;
-#if HWY_TARGET == \
-    HWY_NEON  // has instructions for this, which Highway's Max and Min, with other NaNs, are not
+#if HWY_TARGET == HWY_NEON  // has instructions for this; Highway's Max and Min treat NaNs differently
   const hn::Vec<D> y{vmaxq_f32(sum.raw, low.raw)};
   return kClip == kBetween ? hn::Vec<D>{vminq_f32(y.raw, high.raw)} : y;
 #else
@@ -47,8 +46,8 @@ HWY_INLINE hn::Vec<D> Clipped(D d, hn::Vec<D> sum, hn::Vec<D> low, hn::Vec<D> hi
 #endif
 }
 
-// Rows by vectors; the last vector of a row may begin among what is done already. `all_taps` calls what it is
-// given for each tap.
+// Rows by vectors; the last vector of a row may overlap the one before. `all_taps` calls its argument for
+// each tap.
 #define ANYDML_ADD_ROWS(all_taps)                                                   \
   for (uint64_t y = 0; y < rows; ++y, numbers += band.pitch, sums += sums_pitch) {  \
     uint64_t x = 0;                                                                 \
@@ -88,7 +87,7 @@ bool AddSomeTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, flo
   const D d;
   const uint64_t lanes = hn::Lanes(d);
   const auto low = hn::Set(d, band.low), high = hn::Set(d, band.high);
-  auto seen = hn::Zero(d);  // made of all: a NaN where one of them is
+  auto seen = hn::Zero(d);  // a sum of everything: NaN if any result is
   const auto first = hn::Set(d, band.start);
   const float* HWY_RESTRICT numbers = band.numbers;
   const uint64_t* const o = band.offsets;
@@ -148,7 +147,7 @@ bool AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* 
 
 namespace anydml {
 
-// Clips nothing: NaNs may be anywhere.
+// Clips nothing, so there is nothing to report about NaNs.
 bool AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch) {
   for (uint64_t y = 0; y < rows; ++y) {
     float* const row = sums + y * sums_pitch;

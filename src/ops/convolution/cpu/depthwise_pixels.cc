@@ -64,7 +64,7 @@ HWY_INLINE void OnePixel(const DepthwisePixels& p, uint64_t c) {
 }
 
 // Channels [c, c + kVectors vectors) of kDepthwisePixels pixels: weights are loaded once for all of them and,
-// of taps by threes, inputs for all that they are neighbours of.
+// with taps in threes, inputs once for all pixels that use them.
 template <uint32_t kVectors, bool kThrees, typename T>
 HWY_INLINE void FourPixels(const DepthwisePixels& p, uint64_t c) {
   static_assert(kDepthwisePixels == 4 && (kVectors == 1 || kVectors == 2));
@@ -125,7 +125,7 @@ HWY_INLINE void FourPixels(const DepthwisePixels& p, uint64_t c) {
   }
 }
 
-// False: there are fewer channels than a vector has lanes. The last vector may begin among what is done.
+// False if there are fewer channels than lanes. The last vector may overlap the one before.
 template <typename T>
 bool ChannelsOfPixel(const DepthwisePixels& p) {
   const uint64_t lanes = hn::Lanes(PixelTag());

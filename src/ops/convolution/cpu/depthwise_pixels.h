@@ -1,4 +1,4 @@
-// Filters of one channel, of which many are neighbours in memory: vectors are channels.
+// Filters of one channel with contiguous channels: vectors run over channels.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kDepthwisePixels = 4;  // that are done together
+inline constexpr uint32_t kDepthwisePixels = 4;  // pixels that are processed together
 
 struct DepthwiseTap {
-  uint64_t offset;       // of its input, from that of the pixel, in elements, modulo 2^64
+  uint64_t offset;       // of the tap's input from the pixel's, in elements, modulo 2^64
   const float* weights;  // of the first channel
 };
 
-// Neighbouring output pixels that have the same taps.
+// Neighbouring output pixels with the same taps.
 struct DepthwisePixels {
   const void* input;  // FLOAT32, or FLOAT16 where `halves`
   bool halves;
@@ -22,14 +22,14 @@ struct DepthwisePixels {
   uint64_t sums_stride;
   const DepthwiseTap* taps;
   uint32_t tap_count;
-  bool threes;  // taps are threes of neighbours, as far from each other as pixels are
+  bool threes;  // taps are rows of three, with the distance between pixels
   uint64_t channels;
-  const float* start;  // what sums begin with
-  bool clips;          // at the end: not below `low` nor above `high`, NaNs become the usual one
+  const float* start;  // initial values of sums
+  bool clips;          // clamp the results to [low, high] and make NaNs canonical
   float low, high;
 };
 
-// Of one pixel, or of kDepthwisePixels.
+// For one pixel, and for kDepthwisePixels.
 void AddDepthwisePixel(const DepthwisePixels& pixels);
 void AddDepthwisePixels(const DepthwisePixels& pixels);
 

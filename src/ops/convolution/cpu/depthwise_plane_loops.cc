@@ -23,14 +23,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 
-// A vector of a row that ends after `left` numbers: what is behind is 0.
+// Loads a vector from a row with `left` remaining numbers, zero-padded.
 template <class D, typename T>
 HWY_INLINE hn::Vec<D> LoadOfRow(D d, const T* from, uint64_t left) {
   const auto numbers = LoadNumbers(d, from);
   return left >= hn::Lanes(d) ? numbers : hn::IfThenElseZero(hn::FirstN(d, left), numbers);
 }
 
-// Zeros behind the end of a row are written over by the rows below it, or are padding.
+// Stores a whole vector: zeros after the end of a row are overwritten by the next rows, or are padding.
 template <class D, typename T>
 HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
   static_assert(kMostPlaneStride == 2);
@@ -73,9 +73,9 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
   }
 }
 
-// Columns [x, x + lanes) of planes of the input's size, whose taps are neighbours, as many before as behind:
-// the input is read where it is. Four rows of sums together, for which each row of the input is loaded once.
-// kEdges: some taps are before or behind a row.
+// Columns [x, x + lanes) of planes of the input's size whose taps are contiguous and centred: the input is
+// read in place. Four rows of sums at a time, for which each row of the input is loaded once. kEdges: some
+// taps are outside a row.
 template <int kTaps, bool kEdges, bool kClip, class D>
 HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
   static_assert(kPlaneTileRows == 4 && kTaps / 2 <= kMostPlaneReach && kMostPlaneReach == 2);
@@ -84,7 +84,7 @@ HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
   const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs, rows = p.y.outputs, planes = p.planes;
   const auto low = hn::Set(d, p.low), high = hn::Set(d, p.high);
   const auto clip = [&](hn::Vec<D> sum) HWY_ATTR { return kClip ? ClipVector(d, sum, low, high) : sum; };
-  // Lanes whose taps so many columns before, or behind, are inside of a row.
+  // Masks of lanes whose taps this many columns before, or after, are inside a row.
   const auto before = [&](uint64_t by) HWY_ATTR { return hn::Not(hn::FirstN(d, by > x ? by - x : 0)); };
   const auto behind = [&](uint64_t by) HWY_ATTR {
     return hn::FirstN(d, x + by < columns ? HWY_MIN(columns - x - by, lanes) : 0);
@@ -125,8 +125,8 @@ HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
   }
 }
 
-// The last strip begins among what is done already or, where it is the only one, its rows end in the next
-// ones, which are stored after them.
+// The last strip overlaps the one before; if it is the only one, its rows extend into the next ones, which
+// are stored later.
 template <int kTaps, bool kClip, class D>
 void AddStrips(D d, const DepthwisePlanes& p) {
   const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs;
@@ -191,7 +191,7 @@ void AddPlanesOfVectors(D d, const DepthwisePlanes& p) {
   p.clips ? AddPlanes<true>(d, p) : AddPlanes<false>(d, p);
 }
 
-// Vectors are not wider than rows of the output need.
+// Vectors are no wider than the output's rows need.
 void AddAnyPlanes(const DepthwisePlanes& p) {
   if (p.x.outputs <= 4) return AddPlanesOfVectors(hn::CappedTag<float, 4>(), p);
   if (p.x.outputs <= 8) return AddPlanesOfVectors(hn::CappedTag<float, 8>(), p);

@@ -1,50 +1,50 @@
-// Filters of one channel, of planes that have room in the first-level cache: some of them one after the
-// other.
+// Filters of one channel, on planes that fit into L1, several of them one after the other.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// Of one dimension of all planes: at most kMostPlaneStride, and what DepthwisePlanes::padded has of it.
+// One dimension of all planes: the stride is at most kMostPlaneStride, and the numbers are those of
+// DepthwisePlanes::padded.
 struct DepthwiseLine {
   uint32_t stride;
   uint32_t before;   // zeros before the input
-  uint32_t inputs;   // numbers of the input that are reached
-  uint32_t outputs;  // of them
+  uint32_t inputs;   // input numbers in use
+  uint32_t outputs;  // number of outputs
 };
 inline constexpr uint32_t kMostPlaneStride = 2;
-inline constexpr uint32_t kPlaneTileRows = 4;    // that are added up together
+inline constexpr uint32_t kPlaneTileRows = 4;    // rows that are summed together
 inline constexpr uint64_t kPlaneSlack = 2 * 64;  // two vectors of 2048 bits
-inline constexpr uint64_t kMostPlaneReach = 2;   // of taps that are read where the input is
+inline constexpr uint64_t kMostPlaneReach = 2;   // reach of taps for which the input is read in place
 
 struct DepthwisePlanes {
-  // Packed planes. kMostPlaneReach more numbers can be read before the first, and kPlaneSlack behind the
+  // Packed planes. kMostPlaneReach more numbers are readable before the first, and kPlaneSlack after the
   // last.
   const float* input = nullptr;
-  const uint16_t* halves = nullptr;  // in its place, FLOAT16, where `same` is 0
+  const uint16_t* halves = nullptr;  // used instead if it is FLOAT16 and `same` is 0
   DepthwiseLine y = {}, x = {};
-  // 3 or 5: there are so many taps in either dimension, as many before as behind, and strides and dilations
-  // are 1. Otherwise 0, and (or where there are no vectors) a plane is copied, with its padding: for each
-  // phase of the strides, of y and then of x, to one of rows that are `pitch` apart; phases are `phase`
-  // apart. Before the first of the planes these are zeros.
+  // 3 or 5: the number of taps in both dimensions, centred, with strides and dilations of 1. Otherwise 0, and
+  // then (or without vectors) a plane is copied with its padding: for each phase of the strides, of y and
+  // then of x, to a plane with rows `pitch` apart; phases are `phase` apart. The space before the first plane
+  // must be zero.
   uint32_t same = 0;
   float* padded = nullptr;
-  uint64_t input_plane = 0, input_row = 0;  // from one to the next
+  uint64_t input_plane = 0, input_row = 0;  // strides of planes and of rows
   uint64_t pitch = 0, phase = 0;
   // Tap t of the output in column x of row y is padded[offsets[t] + y * pitch + x]; rows up to a multiple of
-  // kPlaneTileRows, and kPlaneSlack numbers behind the last one, can be read.
+  // kPlaneTileRows, and kPlaneSlack numbers after the last one, are readable.
   const uint64_t* offsets = nullptr;
   uint32_t taps = 0;
-  const float* weights = nullptr;  // `taps` for each plane
-  const float* starts = nullptr;   // what sums of a plane begin with
-  float* sums = nullptr;           // one plane behind the other
+  const float* weights = nullptr;  // `taps` per plane
+  const float* starts = nullptr;   // initial value of each plane's sums
+  float* sums = nullptr;           // consecutive planes
   uint32_t planes = 0;
-  bool clips = false;  // at the end: not below `low` nor above `high`, NaNs become the usual one
+  bool clips = false;  // clamp the results to [low, high] and make NaNs canonical
   float low = 0, high = 0;
 };
 
-// Numbers that may be written behind a plane whose rows have so many.
+// How many numbers may be written after a plane with rows of this length.
 uint64_t DepthwiseOverrun(uint64_t columns);
 void AddDepthwisePlanes(const DepthwisePlanes& planes);
 

@@ -1,5 +1,5 @@
-// Filters of one channel, of packed planes that have room in the first-level cache: a worker takes some of
-// them at a time. Sums are those of cpu.depthwise, to the bit.
+// Filters of one channel, on packed planes that fit into L1: a worker takes several at a time. Sums equal
+// those of cpu.depthwise to the bit.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,14 +17,14 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kRows = kMaxSpatial - 2, kColumns = kMaxSpatial - 1;
-constexpr double kMostPaddedFloats = 4096, kMostInputs = 8192;  // of a plane: they stay in that cache
-constexpr uint64_t kNumbersOfPart = 4096;                       // of inputs or outputs, about
-constexpr uint64_t kPartsPerWorker = 4;                         // at least, where there are so many planes
+constexpr double kMostPaddedFloats = 4096, kMostInputs = 8192;  // of a plane: it must stay in L1
+constexpr uint64_t kNumbersOfPart = 4096;                       // of inputs or outputs, approximately
+constexpr uint64_t kPartsPerWorker = 4;                         // minimum, if there are enough planes
 constexpr uint64_t kPlaneProductsPerThread = uint64_t{1}
-                                             << 17;  // below this a thread costs more than it saves
+                                             << 17;  // with fewer, a thread costs more than it saves
 constexpr uint64_t kCopyBegin = 16;  // elements before a copy, of which kMostPlaneReach are read
 
-// How far the taps of a dimension reach, in outputs.
+// The reach of a dimension's taps, in outputs.
 uint64_t ReachOf(const ConvolutionWindow& window) {
   return uint64_t{window.taps - 1} * window.dilation / window.stride;
 }
@@ -170,7 +170,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
-  // Sums whose padding was multiplied by infinities or NaNs.
+  // Recomputes sums whose padding was multiplied by infinities or NaNs.
   void AddInside(const DepthwisePlanes& planes, uint64_t image, uint64_t first,
                  const KernelArguments& arguments) const {
     const ConvolutionShape& p = problem_.shape;
@@ -187,11 +187,11 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
-  // FLOAT16 is converted before, but where planes are padded anyway.
+  // FLOAT16 is converted first, unless planes are padded anyway.
   bool IsConverted() const { return halves_ && planes_.same != 0; }
 
-  // Before and behind a plane some more is read: the first and the last ones of an image are copied, as are
-  // all that are converted.
+  // Loops read some numbers before and after a plane: the first and last planes of an image are therefore
+  // copied, as are all that are converted.
   bool IsCopied(uint64_t channel) const {
     return IsConverted() || channel * input_plane_ < kMostPlaneReach ||
            (channels_ - channel - 1) * input_plane_ < kPlaneSlack;
@@ -213,8 +213,8 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
-  // Behind a plane some more may be written: the last ones of a part, and all that become FLOAT16, are put
-  // together elsewhere.
+  // Loops write some numbers after a plane: the last planes of a part, and all FLOAT16 results, are therefore
+  // computed elsewhere.
   bool IsElsewhere(uint64_t left) const { return halves_ || (left - 1) * positions_ < overrun_; }
 
   const float* LoadWeights(const std::byte* filter, uint64_t image, uint64_t first, uint64_t count,
@@ -239,13 +239,13 @@ class ConvolutionDepthwisePlanes final : public Kernel {
   LoadBlock load_;
   bool halves_, filter_is_packed_;
   uint64_t channels_, positions_, input_plane_;  // positions of the output, and of the input
-  uint64_t overrun_;                             // numbers that may be written behind a plane
-  uint64_t some_, parts_of_image_;               // planes of a part
-  std::vector<uint64_t> offsets_;                // of each tap
+  uint64_t overrun_;                             // numbers that may be written after a plane
+  uint64_t some_, parts_of_image_;               // planes per part
+  std::vector<uint64_t> offsets_;                // per tap
   DepthwisePlanes planes_;                       // what all parts share
   uint32_t workers_;
   uint64_t worker_bytes_;
-  ScratchLayout own_;  // of one worker
+  ScratchLayout own_;  // per worker
   struct {
     ScratchLayout::Piece padded, input, sums, weights, starts;
   } worker_;

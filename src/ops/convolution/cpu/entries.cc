@@ -3,7 +3,7 @@
 namespace anydml::family::convolution {
 namespace {
 
-// Vectors of channels would have few numbers.
+// Vectors of channels would be mostly empty.
 std::string BetterByPlanes(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFewChannels = 8;
   return problem.shape.outer[1] < kFewChannels ? "few channels" : "";

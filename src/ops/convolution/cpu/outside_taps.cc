@@ -11,12 +11,13 @@ OutsideTaps::OutsideTaps(const ConvolutionShape& shape) {
   for (uint32_t d = 0; d < kMaxSpatial; ++d) {
     const ConvolutionWindow& w = shape.windows[d];
     sizes_[d] = w.output;
-    if (shape.backward) {  // taps between elements of the input are outside, too
+    if (shape.backward) {  // taps between input elements count as outside, too
       all_[d] = w.taps == 1 && w.stride == 1 && w.start_padding == 0 ? Range{0, std::min(w.input, w.reached)}
                                                                      : Range{};
     } else {
       const int64_t reach = int64_t{w.taps - 1} * w.dilation;
-      const int64_t last = int64_t{w.input} - 1 + w.start_padding - reach;  // of those that a first tap sees
+      const int64_t last = int64_t{w.input} - 1 + w.start_padding - reach;  // the positions that first taps
+                                                                            // see
       const uint64_t begin = (uint64_t{w.start_padding} + w.stride - 1) / w.stride;
       const uint64_t end = last < 0 ? 0 : static_cast<uint64_t>(last) / w.stride + 1;
       all_[d] = {begin, std::max(begin, std::min<uint64_t>(end, w.reached))};
@@ -26,7 +27,7 @@ OutsideTaps::OutsideTaps(const ConvolutionShape& shape) {
 }
 
 bool AreFinite(const float* numbers, uint64_t count) {
-  // Added to the magnitude of an infinity or a NaN this reaches the highest bit.
+  // Added to the magnitude of an infinity or a NaN, this sets the highest bit.
   constexpr uint32_t kMagnitude = 0x7FFFFFFF, kOneExponent = 0x00800000;
   uint32_t reached = 0;
   for (uint64_t i = 0; i < count; ++i) {

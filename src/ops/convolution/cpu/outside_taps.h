@@ -1,5 +1,5 @@
-// Taps that see nothing of the input. Kernels that read zeros there multiply them by weights, which is not
-// nothing where a weight is infinite or a NaN: the sums of such filters are made again without those taps.
+// Taps outside the input. Kernels that read zeros there multiply them by weights, which gives NaN if a weight
+// is infinite or NaN: sums with such filters are recomputed without those taps.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Positions of the output that have taps outside of the input.
+// Positions of the output that have taps outside the input.
 class OutsideTaps {
  public:
   explicit OutsideTaps(const ConvolutionShape& shape);
@@ -40,7 +40,7 @@ class OutsideTaps {
  private:
   static constexpr uint32_t kLast = kMaxSpatial - 1;
 
-  // Outputs of a dimension that have all of their taps.
+  // The outputs of a dimension that have all their taps inside.
   struct Range {
     uint64_t begin = 0, end = 0;
     bool Has(uint64_t at) const { return at >= begin && at < end; }
@@ -52,7 +52,7 @@ class OutsideTaps {
 
 bool AreFinite(const float* numbers, uint64_t count);
 
-// The sum of an output's taps inside of the input, of some steps (channels with their taps) of a group.
+// The sum of an output's taps inside the input, over some steps (channels with their taps) of a group.
 // `input`: of the tensor; `weights`: of the steps from `step` on.
 double SumInside(const ConvolutionShape& shape, DataType type, const std::byte* input, uint64_t matrix,
                  uint64_t position, uint64_t step, uint64_t steps, const float* weights);

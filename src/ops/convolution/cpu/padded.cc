@@ -13,15 +13,15 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kSliceAxis = kMaxSpatial - 3, kRowAxis = kMaxSpatial - 2, kColumnAxis = kMaxSpatial - 1;
-constexpr double kMostFloats = 0x1p24;                    // what is larger is not worth the memory
-constexpr uint64_t kFloatsPerThread = uint64_t{1} << 16;  // below this a thread costs more than it saves
+constexpr double kMostFloats = 0x1p24;                    // larger copies are not worth the memory
+constexpr uint64_t kFloatsPerThread = uint64_t{1} << 16;  // with fewer, a thread costs more than it saves
 constexpr uint64_t kStepsOfWindows = 512;
 
-// Of rows or slices: what the windows of all outputs reach.
+// Of rows or slices: what the windows of all outputs cover.
 double Extent(const ConvolutionWindow& w) {
   return (w.output - 1.0) * w.stride + (w.taps - 1.0) * w.dilation + 1;
 }
-// Of a row's elements in one phase.
+// The elements of a row in one phase.
 double Pitch(const ConvolutionWindow& w) { return w.output + (w.taps - 1.0) * w.dilation / w.stride + 1; }
 
 template <uint32_t kCount>
@@ -49,7 +49,7 @@ void CopySomeSteps(const float* from, const uint64_t* offsets, uint64_t steps, u
   }
 }
 
-// Copies of a known size are a few instructions: of whole panels, as wide as tiles are.
+// Copies of a constant size are a few instructions: these are the widths of whole panels.
 auto FindCopy(uint64_t count) {
   if (const auto copy = FindPanelCopies().steps; copy != nullptr) return copy;
   return count == 6    ? CopySteps<6>
@@ -67,7 +67,7 @@ std::optional<PaddedInput> PaddedInput::Create(const ConvolutionShape& shape, Da
   if (shape.Taps() == 1 || shape.backward) return std::nullopt;  // a copy would not help
   double strides = 1;
   for (const ConvolutionWindow& w : shape.windows) strides *= w.stride;
-  // Most elements are read once, and need no conversion.
+  // Most elements are read once and need no conversion.
   if (type == DataType::kFloat32 && static_cast<double>(shape.Taps()) < 2 * strides) return std::nullopt;
   double floats = static_cast<double>(shape.Matrices()) * static_cast<double>(shape.input_channels);
   for (const ConvolutionWindow& w : shape.windows) {
@@ -121,7 +121,7 @@ void PaddedInput::LoadPlane(const std::byte* from, float* row, float* to) const 
   const ConvolutionWindow &z = shape_.windows[kSliceAxis], &y = shape_.windows[kRowAxis];
   for (uint64_t i = 0; i < depth_; ++i) {
     for (uint64_t j = 0; j < height_; ++j, to += row_) {
-      // What is before the input is far behind it as an unsigned number.
+      // Positions before the input wrap to large unsigned numbers.
       const uint64_t slice = i - z.start_padding, line = j - y.start_padding;
       if (slice >= z.input || line >= y.input) {
         std::fill_n(to, row_, 0.0f);

@@ -1,5 +1,5 @@
-// The input of a convolution as FLOAT32 with its padding, so that what a tap has of neighbouring outputs are
-// neighbours, wherever they are.
+// A copy of a convolution's input as FLOAT32 with its padding, in which each tap is contiguous over
+// neighbouring outputs, wherever they are.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@ namespace anydml {
 
 class PaddedInput {
  public:
-  // `scratch` is the layout of the kernel's temporary memory. None: see why in the code.
+  // `scratch` is the layout of the kernel's temporary memory. Empty if the copy would not help; the code has
+  // the reasons.
   static std::optional<PaddedInput> Create(const ConvolutionShape& shape, DataType type, uint32_t threads,
                                            ScratchLayout* scratch);
 
   // Copies the input, whose first byte is at `input`.
   void Load(const std::byte* input, const KernelArguments& arguments) const;
 
-  // Elements are positions of the output, steps the input channels of a group with their taps, as those of
+  // Elements are output positions; steps are the input channels of a group with their taps, as in
   // WindowPanels.
   class Panels final : public PanelSource {
    public:
@@ -44,10 +45,10 @@ class PaddedInput {
 
   ConvolutionShape shape_;
   DataType type_;
-  uint64_t pitch_;                 // of a row of one phase: every stride-th element
+  uint64_t pitch_;                 // length of a row in one phase: every stride-th element
   uint64_t row_, slice_, plane_;   // floats of all phases of a row, of all rows, of a channel
-  uint64_t height_, depth_;        // rows of a slice, slices of a channel
-  std::vector<uint64_t> offsets_;  // of each tap, from what the first one sees
+  uint64_t height_, depth_;        // rows per slice, slices per channel
+  std::vector<uint64_t> offsets_;  // of each tap, relative to the first one
   uint32_t workers_;
   ScratchLayout::Piece planes_, rows_;
 };

@@ -43,7 +43,7 @@ void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
         const ConvolutionStep at(p, step + s);
         uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
         for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
-        // Behind or, of a mirrored filter, before the first tap.
+        // After or, for a mirrored filter, before the first tap.
         const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
         LoadNumbers(data_ + bytes, type_, p.filter.output_channel, some, row);
         if (zero_points_ == nullptr) return;

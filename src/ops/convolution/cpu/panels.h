@@ -7,10 +7,10 @@
 
 namespace anydml {
 
-// Elements are output channels of a group, steps are its input channels with their taps.
+// Elements are output channels of a group; steps are its input channels with their taps.
 class FilterPanels final : public PanelSource {
  public:
-  // `filter`: of one matrix. `zero_points`, where there are any, are subtracted, one for each output channel.
+  // `filter`: of one matrix. `zero_points`, if any, are subtracted, one per output channel.
   FilterPanels(const ConvolutionShape& shape, DataType type, const std::byte* filter,
                const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
@@ -24,14 +24,14 @@ class FilterPanels final : public PanelSource {
   DataType type_;
   const std::byte* data_;
   const float* zero_points_;
-  bool contiguous_;  // steps are neighbours
+  bool contiguous_;  // steps are contiguous
 };
 
-// Elements are positions of the output, in row-major order; steps as above.
+// Elements are output positions in row-major order; steps as above.
 class WindowPanels final : public PanelSource {
  public:
-  // `input`: of one matrix. `zero_points`, where there are any, are subtracted from what is inside of it, one
-  // for each position.
+  // `input`: of one matrix. `zero_points`, if any, are subtracted from elements inside the input, one per
+  // position.
   WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
                const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
@@ -43,7 +43,7 @@ class WindowPanels final : public PanelSource {
   DataType type_;
   const std::byte* data_;
   const float* zero_points_;
-  bool plain_;  // a window is one element, and positions are those of the input, contiguous
+  bool plain_;  // a window is one element, and output positions are those of the input, contiguous
 };
 
 }  // namespace anydml

@@ -9,13 +9,13 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kLastAxis = kMaxSpatial - 1;
-constexpr double kMostCopied = 0x1p28;  // what is larger is not worth the memory
+constexpr double kMostCopied = 0x1p28;  // larger copies are not worth the memory
 
-// Of the convolution's images, or of one phase.
+// Sizes of the convolution's images, or of one phase.
 struct PhaseSizes {
   uint64_t positions[kMaxSpatial];
   uint64_t phases[kMaxSpatial];
-  uint64_t image = 1, count = 1;  // positions of a phase, phases
+  uint64_t image = 1, count = 1;  // positions per phase; number of phases
 
   explicit PhaseSizes(const ConvolutionShape& shape) {
     for (uint32_t d = 0; d < kMaxSpatial; ++d) {
@@ -48,7 +48,7 @@ PhasePlanes MakePlanes(const ConvolutionShape& shape, DataType type, uint64_t ch
   LoopNest<2> nest;
   for (uint32_t d = 0; d < 2; ++d) nest.Append(shape.outer[d], {tensor.outer[d], output.outer[d]});
   nest.Append(shape.output_channels, {tensor.channel, output.channel});
-  uint64_t later = sizes.count;  // phases of the dimensions behind
+  uint64_t later = sizes.count;  // number of phases in the dimensions after this one
   for (uint32_t d = 0; d < kMaxSpatial; ++d) {
     later /= sizes.phases[d];
     nest.Append(sizes.positions[d], {tensor.spatial[d], output.spatial[d] * sizes.phases[d]});
@@ -57,10 +57,10 @@ PhasePlanes MakePlanes(const ConvolutionShape& shape, DataType type, uint64_t ch
   return {tensor, phase_stride, output.offset, {SortedByStride(nest, NestCopy::kTo), type, threads}};
 }
 
-// Whether there is anything to gain, and room for it.
+// Whether there is something to gain, and enough memory.
 bool WantsPlanes(const ConvolutionShape& shape) {
   if (shape.windows[kLastAxis].stride == 1 || shape.output.spatial[kLastAxis] != 1) return false;
-  // Loops of all dimensions must fit into a nest.
+  // The loops of all dimensions must fit into a nest.
   const PhaseSizes sizes(shape);
   if (sizes.phases[0] > 1) return false;
   return PhasesAreEqual(shape) && static_cast<double>(shape.Matrices()) *

@@ -1,5 +1,5 @@
-// Memory between a backward convolution and its phases, so that these find neighbours on both sides: what
-// they read and write themselves is several elements apart.
+// Memory between a backward convolution and its phases, so that these find contiguous elements on both sides:
+// in the tensors, the elements of a phase are several elements apart.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// A copy, by all threads, to or from memory of the kernel.
+// A copy, by all threads, to or from the kernel's memory.
 class PhaseCopy {
  public:
   PhaseCopy(const LoopNest<2>& nest, DataType type, uint32_t threads);
@@ -22,22 +22,22 @@ class PhaseCopy {
   uint32_t parts_;
 };
 
-// A filter whose output channels are neighbours.
+// A copy of the filter with contiguous output channels.
 struct TurnedFilter {
-  // None where they already are, or the filter is packed once for all runs.
+  // Empty if they already are, or if the filter is packed once for all runs.
   static std::optional<TurnedFilter> Create(const ConvolutionProblem& problem, uint32_t threads);
 
-  uint64_t offset;           // of the first element that is copied
+  uint64_t offset;           // of the first copied element
   ConvolutionTensor tensor;  // the copy
   PhaseCopy copy;
 };
 
-// Outputs of each phase as images of their own, one after the other.
+// The outputs of each phase as images of their own, one after the other.
 struct PhasePlanes {
-  // None where outputs of a phase may as well be written where they belong, or phases have different sizes.
+  // Empty if phases may as well write their outputs in place, or have different sizes.
   static std::optional<PhasePlanes> Create(const ConvolutionProblem& problem, uint32_t threads);
-  // The same of a convolution whose windows do not overlap. It sees each input once: its phases are so many
-  // times its output channels.
+  // The same for a convolution whose windows do not overlap. It reads each input once, as a convolution with
+  // as many times the output channels as there are phases.
   static std::optional<PhasePlanes> CreateJoined(const ConvolutionProblem& problem, uint32_t threads);
 
   ConvolutionTensor Phase(uint64_t number) const {
@@ -52,7 +52,7 @@ struct PhasePlanes {
   PhaseCopy copy;   // to the output
 };
 
-// The convolution whose output channels are all phases of the given one's; its bias has neighbours.
+// The convolution whose output channels are all phases of the given one's; its bias is contiguous.
 ConvolutionProblem JoinPhases(const ConvolutionProblem& problem, const PhasePlanes& planes);
 
 }  // namespace anydml

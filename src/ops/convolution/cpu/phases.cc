@@ -1,5 +1,5 @@
-// The phases of a backward convolution one after the other, each a kernel of its own, which writes its
-// outputs apart; all of them are put together behind.
+// Runs the phases of a backward convolution one after the other, each with its own kernel and output memory,
+// and then combines them.
 #include "ops/convolution/phases.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial>
     shape.output.spatial[d] *= whole.shape.windows[d].stride;
   }
   if (std::ranges::any_of(shape.windows, [](const ConvolutionWindow& w) { return w.reached == 0; })) {
-    shape.input_channels = 1;  // no input is seen: the least that gives bias and activation
+    shape.input_channels = 1;  // the phase sees no input: the cheapest convolution that gives bias and
+                               // activation
     for (ConvolutionWindow& window : shape.windows) window.taps = 1;
   }
   return true;
@@ -99,7 +100,7 @@ class ConvolutionPhases final : public CompositeKernel {
   }
 
  private:
-  // Each channel's number for all of its phases.
+  // Repeats each channel's number for all of its phases.
   void RepeatBias(const std::byte* from, std::byte* to) const {
     for (std::byte* const end = to + bias_.bytes; to < end; from += bias_stride_ * width_) {
       for (uint64_t i = 0; i < phases_; ++i, to += width_) std::memcpy(to, from, width_);
@@ -117,8 +118,7 @@ class ConvolutionPhases final : public CompositeKernel {
 
 Status ChoosePhase(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(part, context.ForPart(), &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(part, context.ForPart(), &lowered));
   kernel->Add(std::move(lowered));
   return {};
 }

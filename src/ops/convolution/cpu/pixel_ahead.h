@@ -1,4 +1,4 @@
-// What tiles of pixels ask for while they work, so that it is near when it is wanted.
+// What tiles of pixels prefetch while they work.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,18 @@
 
 namespace anydml {
 
-// Rows of memory, `stride` bytes apart. Each run of a tile asks for one of them, or for a part of it, and
-// when all rows were asked for, for the next part.
+// Rows of memory, `stride` bytes apart. Each run of a tile prefetches a part of one of them; after all rows,
+// the next part of each.
 struct RowsAhead {
   uintptr_t first = 0;
   uint64_t bytes = 0, stride = 0;
   uint64_t count = 0;
-  uint64_t most_step = 64;       // bytes that a step asks for
-  uint64_t row = 0, column = 0;  // what comes next
+  uint64_t most_step = 64;       // most bytes to prefetch per step
+  uint64_t row = 0, column = 0;  // the next place to prefetch
 
   bool is_done() const { return count == 0 || column >= bytes; }
 
-  // For the tile's next turn.
+  // Sets the prefetches of the tile's next run.
   void Ask(PixelTile* tile) {
     if (is_done() || tile->run_count == 0) {
       tile->AskForNothing();

@@ -11,14 +11,14 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kTurnedNumbers = 9216;  // at a time: 16 channels of 3x3 filters, of 64 of them
+constexpr uint64_t kTurnedNumbers = 9216;  // at a time: 16 channels of 3x3 filters with 64 input channels
 
 const uint32_t* AsBits(const float* numbers) { return reinterpret_cast<const uint32_t*>(numbers); }
 const uint16_t* AsBits(const uint16_t* numbers) { return numbers; }
 uint32_t* AsBits(float* numbers) { return reinterpret_cast<uint32_t*>(numbers); }
 uint16_t* AsBits(uint16_t* numbers) { return numbers; }
 
-// Rows of whole vectors, `taps` for each channel, of which those of a tap go to one place.
+// Rows of whole vectors, `taps` for each channel; the rows of a tap go to one place.
 struct TurnedRows {
   uint64_t channels, taps;
   uint32_t vectors;
@@ -67,7 +67,7 @@ uint64_t PixelFilter::bytes() const {
   return shape_.outer[1] * vectors_ * lanes_ * shape_.Steps() * (BitSize(type_) / 8);
 }
 
-// Nearly equal ones: a tile of one vector is a poor one.
+// Blocks of nearly equal size: a tile of one vector is inefficient.
 PixelFilter::Block PixelFilter::BlockOf(uint64_t number) const {
   const uint64_t begin = vectors_ * number / blocks_, end = vectors_ * (number + 1) / blocks_;
   Block block;
@@ -116,7 +116,7 @@ void PixelFilter::PackBlock(const T* filter, uint64_t group, const Block& block,
       T* const rows = to + tap * p.input_channels * width;
       for (uint64_t c = 0; c < width; ++c) {
         for (uint64_t i = begin; i < end; ++i) {
-          // Of a mirrored filter taps may be before the first.
+          // A mirrored filter may have taps before the first.
           const uint64_t offset = at + c * p.filter.output_channel + i * p.filter.channel;
           rows[i * width + c] = c < block.channels ? filter[static_cast<ptrdiff_t>(offset)] : T{};
         }
@@ -143,7 +143,7 @@ RowsAhead PixelFilter::RowsOf(const std::byte* filter, uint64_t group, const Blo
           shape_.filter.output_channel * width, block.channels};
 }
 
-// Filters become rows by squares, in the order of the tensor.
+// Filters become rows by transposing squares, in the order of the tensor.
 template <typename T, typename To>
 void PixelFilter::TurnChannels(const T* filter, const Block& block, uint64_t first, uint64_t count,
                                To* to) const {

@@ -1,5 +1,6 @@
-// The filters of a convolution as tiles of pixels read them: for a block of output channels, which is some
-// vectors, one step after the other. A step is an input channel of a tap; the channels of a tap come first.
+// The filters of a convolution as tiles of pixels read them: for a block of output channels, which is several
+// vectors, one step after the other. A step is an input channel of a tap; all channels of a tap come before
+// the next tap.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,19 @@
 
 namespace anydml {
 
-// Whether the taps of an input channel, of which there are not very many, are neighbours in the filter
-// tensor, and so are channels.
+// Whether an input channel's taps (not very many) are contiguous in the filter tensor, followed by the next
+// channel's.
 bool HasFiltersInOrder(const ConvolutionShape& shape);
 
 class PixelFilter {
  public:
-  // Of a group.
+  // A block of a group's output channels.
   struct Block {
-    uint64_t channel;        // its first
-    uint64_t vector;         // its first
-    uint32_t vectors;        // the last of which may not be whole
-    uint64_t channels;       // those that are there
-    uint32_t last_channels;  // of the last vector; 0: all
+    uint64_t channel;        // its first channel
+    uint64_t vector;         // its first vector
+    uint32_t vectors;        // the last of which may be partial
+    uint64_t channels;       // those that exist
+    uint32_t last_channels;  // in the last vector; 0: all
   };
 
   // Blocks of up to `max_vectors` vectors.
@@ -30,21 +31,21 @@ class PixelFilter {
 
   uint64_t bytes() const;
   uint32_t lanes() const { return lanes_; }
-  uint64_t vectors() const { return vectors_; }  // of a group
+  uint64_t vectors() const { return vectors_; }  // per group
   uint64_t blocks() const { return blocks_; }
   Block BlockOf(uint64_t number) const;
 
-  // From a filter tensor, all of it; elements stay what they are.
+  // Packs all of a filter tensor; elements are not converted.
   void Pack(const std::byte* filter, Executor* executor, uint32_t threads, std::byte* to) const;
 
-  // Some input channels of a block, all taps, as FLOAT32; of a filter in order.
+  // Packs some input channels of a block, all taps, as FLOAT32; the filter must be in order.
   void PackChannels(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
                     uint64_t count, float* to) const;
-  // Where PackChannels reads them.
+  // The memory that PackChannels reads.
   RowsAhead RowsOf(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
                    uint64_t count) const;
 
-  // Of all steps, in elements from where Pack put them.
+  // Of all steps, in elements relative to Pack's `to`.
   uint64_t OffsetOf(uint64_t group, const Block& block) const {
     return (group * vectors_ + block.vector) * lanes_ * shape_.Steps();
   }

@@ -9,12 +9,12 @@ namespace anydml {
 PixelInput::PixelInput(const ConvolutionProblem& problem, const InputPixels& pixels, const PixelParts& parts,
                        ScratchLayout* scratch)
     : pixels_(pixels), channels_(problem.shape.input_channels), block_pixels_(parts.pixels) {
-  constexpr uint64_t kMostConverted = uint64_t{1} << 19;  // FLOAT32, by each worker
-  constexpr uint64_t kMostTurned = uint64_t{1} << 17;     // so that they stay in a second-level cache
+  constexpr uint64_t kMostConverted = uint64_t{1} << 19;  // FLOAT32 numbers per worker
+  constexpr uint64_t kMostTurned = uint64_t{1} << 17;     // these stay in L2
   const ConvolutionWindow& slices = problem.shape.windows[0];
   const uint64_t seen = pixels.MostSeen(block_pixels_);
   converts_ = problem.type == DataType::kFloat16 && pixels.is_in_order() && seen <= kMostConverted;
-  // Blocks of pixels that are taken once: else several workers would do it.
+  // Only if each block of pixels is taken once; otherwise several workers would do the same.
   turns_ = pixels.has_planes() && seen <= kMostTurned && slices.input == 1 && slices.output == 1 &&
            slices.taps == 1 && (pixels.sees_one() || parts.channel_parts == 1);
   copies_all_ = pixels.copies() && !turns_ && !converts_;
@@ -30,9 +30,8 @@ void PixelInput::Copy(const KernelArguments& arguments, uint32_t workers) const 
   pixels_.Copy(arguments.inputs[0].data, arguments.executor, workers, copy_.In<float>(arguments.temporary));
 }
 
-// FLOAT16 becomes FLOAT32, and planes become pixels, where the worker soon reads them, if that is possible: a
-// copy of the whole input would be written to and read from more distant memory. What the pixels before have
-// seen, too, is there.
+// If possible, FLOAT16 is converted, and planes are transposed to pixels, just before the worker reads them:
+// a copy of the whole input would go through more distant memory. What the previous pixels also used is kept.
 uintptr_t PixelInput::For(const OutputPixels& pixels, const KernelArguments& arguments, float* own,
                           InputPixels::Range* held) const {
   const std::byte* const given = arguments.inputs[0].data;

@@ -1,5 +1,5 @@
-// Where tiles of pixels read their input: where it is, from a copy of all of it, or from one of what a block
-// of pixels sees.
+// The memory from which tiles of pixels read: the input itself, a copy of all of it, or a copy of what a
+// block of pixels uses.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace anydml {
 
 class PixelInput {
  public:
-  // `pixels` stays.
+  // Keeps a reference to `pixels`.
   PixelInput(const ConvolutionProblem& problem, const InputPixels& pixels, const PixelParts& parts,
              ScratchLayout* scratch);
 
-  bool converts() const { return converts_; }  // FLOAT16, block by block
-  bool turns() const { return turns_; }        // planes, block by block
-  uint64_t OwnFloats() const;                  // of a worker
-  // First of all.
+  bool converts() const { return converts_; }  // converts FLOAT16 block by block
+  bool turns() const { return turns_; }        // transposes planes block by block
+  uint64_t OwnFloats() const;                  // per worker
+  // To be called first.
   void Copy(const KernelArguments& arguments, uint32_t workers) const;
-  // The address that pixels count from. `held`: what of the input is in the worker's memory.
+  // The address from which pixels count. `held`: the part of the input in the worker's memory.
   uintptr_t For(const OutputPixels& pixels, const KernelArguments& arguments, float* own,
                 InputPixels::Range* held) const;
-  // Planes that are not held and that the next pixels see.
+  // Planes for the next pixels that are not held yet.
   RowsAhead Next(const InputPixels::Range& held, const KernelArguments& arguments) const {
     return pixels_.Positions(arguments.inputs[0].data, held.end / channels_, block_pixels_);
   }

@@ -1,4 +1,4 @@
-// Limits of all sums of a tile: ANYDML_CLIP(limits), in pixel_tile.cc's AddTile, whose names it uses.
+// Limits for all sums of a tile: ANYDML_CLIP(limits), for pixel_tile.cc's AddTile, whose names it uses.
 
 #undef ANYDML_SUM
 #undef ANYDML_LARGER
@@ -9,8 +9,8 @@
 #undef ANYDML_CLIP
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
-// Its instructions for the larger and the smaller number give the second one where they are equal, and
-// where one is a NaN, of which there are rarely any: sums of all numbers would be NaNs then, too.
+// x86's max and min return the second operand if both are equal or one is NaN. NaNs are rare and are detected
+// first: a sum of all numbers is NaN then.
 #define ANYDML_SUM(i)                                \
   if constexpr (kPixels > (i)) {                     \
     sum0 = hn::Add(sum0, c##i##0);                   \

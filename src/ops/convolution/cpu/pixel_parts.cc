@@ -9,15 +9,16 @@
 namespace anydml {
 namespace {
 
-// Of a thread: with fewer it costs more than it saves.
+// Per thread: with fewer, it costs more than it saves.
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
 constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
-// Reading the weights of a block of channels takes as long as some pixels do, or as many where they are far,
-// or are brought into their order.
+// The cost of reading the weights of a block of channels, in pixels: if they are in a near cache, in a
+// distant one, or must be transposed.
 constexpr uint64_t kSomePixels = 8, kManyPixels = 24, kTurnedPixels = 32;
-// Of a part: for so long the last threads wait for each other where they are of unequal speed.
+// The cost of a part's end: threads of unequal speed wait for each other this long.
 constexpr double kUneven = 0.5;
-// What threads have of pixels of their own they do not have to bring from other threads' caches.
+// The relative cost of pixels that only one thread uses, so that they need not come from other threads'
+// caches.
 constexpr double kOwnPixels = 0.85;
 
 uint64_t CutInto(uint64_t value, uint64_t by) { return (value + by - 1) / by; }

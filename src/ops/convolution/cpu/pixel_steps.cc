@@ -5,7 +5,7 @@
 namespace anydml {
 namespace {
 
-// Those of taps for which `is_inside`, into `to`; how many.
+// Writes the runs of the taps for which `is_inside` to `to`; returns their number.
 template <typename IsInside>
 uint32_t FindRuns(const PixelSteps::Piece& piece, const InputPixels& pixels, IsInside&& is_inside,
                   PixelTile::Run* to) {
@@ -17,7 +17,7 @@ uint32_t FindRuns(const PixelSteps::Piece& piece, const InputPixels& pixels, IsI
       continue;
     }
     const uint64_t offset = pixels.TapOffset(tap) + piece.channel;
-    // Taps of a row may follow each other.
+    // Taps of a row may be contiguous.
     if (count != 0 && skipped == 0 && to[count - 1].offset + to[count - 1].steps == offset) {
       to[count - 1].steps += piece.channels;
     } else {

@@ -1,5 +1,5 @@
-// The steps of a convolution whose channels are neighbours, some at a time: so many that their weights stay
-// in a cache while tiles of pixels take their turns.
+// The steps of a channels-last convolution, in pieces: so many at a time that their weights stay in a cache
+// while tiles of pixels use them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace anydml {
 
 class PixelSteps {
  public:
-  // Whole taps, or some channels of one, or of all.
+  // Whole taps, or some channels of one tap or of all.
   struct Piece {
     uint64_t first = 0, steps = 0;
     uint32_t tap, taps;
@@ -20,7 +20,8 @@ class PixelSteps {
   };
   static constexpr uint32_t kMaxPieceTaps = 256;
 
-  // At most `most` steps at a time. `all_taps`: of each channel, of which there may be more steps then.
+  // At most `most` steps per piece. `all_taps`: pieces have all taps of each channel, which may be more
+  // steps.
   PixelSteps(const ConvolutionShape& shape, uint64_t most, bool all_taps = false);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -30,7 +31,7 @@ class PixelSteps {
     const PixelTile::Run* first;
     uint32_t count;
   };
-  // Of pixels of the class; `memory` has room for kMaxPieceTaps.
+  // For pixels of the class; `memory` has room for kMaxPieceTaps.
   Runs RunsOf(const Piece& piece, const InputPixels& pixels, const OutputPixels::Class& of,
               PixelTile::Run* memory) const;
 

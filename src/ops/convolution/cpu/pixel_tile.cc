@@ -14,10 +14,9 @@
 
 #include <hwy/highway.h>
 
-// A tile takes most of the vector registers. NEON multiplies by a lane of a vector, so that four channels of
-// each pixel are in registers, too. Vectors of unknown length cannot be elements of arrays, so that each has
-// a name: pixels i, channels 0 to 3. Few pixels are enough for the widest tiles, of which four vectors are
-// the 64 channels that many networks have.
+// A tile uses most vector registers. NEON multiplies by a lane of a vector, so four channels of each pixel
+// are in registers, too. Vectors of unknown length cannot be array elements, so each has a name: pixel i,
+// channels 0 to 3. The widest tiles have four vectors, the 64 channels of many networks, and need few pixels.
 #undef ANYDML_TILE_PIXELS
 #undef ANYDML_TILE_VECTORS
 #undef ANYDML_PIXELS
@@ -54,11 +53,11 @@ constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_
 #include "ops/convolution/cpu/pixel_limits-inl.h"
 #include "ops/common/add_product-inl.h"
 
-// Whether memory of the other lanes is left alone by instructions with masks.
+// Whether masked instructions do not touch the memory of inactive lanes.
 #undef ANYDML_MASKS
 #define ANYDML_MASKS (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
 
-// The first `some` lanes, or all of them where that is 0.
+// The first `some` lanes, or all if that is 0.
 HWY_INLINE TileVector LoadLanes(TileTag d, const float* from, uint32_t some) {
   if (HWY_LIKELY(some == 0)) return hn::LoadU(d, from);
 #if ANYDML_MASKS
@@ -93,7 +92,7 @@ HWY_INLINE void StoreLanes(TileTag d, TileVector value, uint16_t* to, uint32_t s
 #endif
 }
 
-// Rounded after every step, as BATCH_NORMALIZATION does.
+// Rounded after every step, as BATCH_NORMALIZATION is.
 HWY_INLINE TileVector NormalizeVector(TileTag d, TileVector x, const float* mean, uint64_t stride) {
   const auto product = hn::Mul(hn::Sub(x, hn::LoadU(d, mean)), hn::LoadU(d, mean + stride));
   return hn::Add(product, hn::LoadU(d, mean + 2 * stride));
@@ -124,7 +123,7 @@ void AddTile(const PixelTile& tile) {
   static_assert(kVectors <= 4);
   const TileTag d;
   const size_t lanes = hn::Lanes(d);
-  // Lanes of each vector that are not whole.
+  // Active lanes of partial vectors.
   const uint32_t part0 = kVectors == 1 ? tile.last_channels : 0,
                  part1 = kVectors == 2 ? tile.last_channels : 0,
                  part2 = kVectors == 3 ? tile.last_channels : 0,
@@ -167,12 +166,12 @@ void AddTile(const PixelTile& tile) {
   [[maybe_unused]] float* to = tile.packing.to;
   [[maybe_unused]] const uint64_t row_stride = tile.packing.stride;
   [[maybe_unused]] const uint32_t row_last = tile.packing.last;
-  [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a wish, perhaps outside of all memory
+  [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a prefetch address, possibly invalid
   [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
-  // Four steps ask for one line; those that want more, one by one.
+  // Four steps share the prefetch of a line; larger distances are prefetched step by step.
   const bool by_fours = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3 && !kPacks && ahead_step <= 16;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
-    // Steps by fours come up to 0, the others follow.
+    // Steps by fours count up to 0; the remaining ones follow.
     const uint64_t fours = by_fours ? tile.runs[r].steps / 4 * 4 : 0;
     const uint64_t offset = (tile.runs[r].offset + fours) * sizeof(float);
     auto at = -static_cast<ptrdiff_t>(fours);
@@ -200,8 +199,8 @@ void AddTile(const PixelTile& tile) {
       ANYDML_STEP_OF_FOUR(3)
     }
 #elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// What is done beside products is in the way of those, most of all where another thread shares the processor:
-// one index for all pixels, and one question for four steps.
+// Instructions other than multiply-adds compete with these, most of all if another thread shares the core:
+// hence one index for all pixels, and one prefetch for four steps.
 #define ANYDML_FOUR(i) ANYDML_ADD_PRODUCTS(i, hn::Set(d, p##i[at + kStep]))
 #define ANYDML_STEP_OF_FOUR(number)     \
   {                                     \
@@ -211,7 +210,7 @@ void AddTile(const PixelTile& tile) {
     w += kVectors * lanes;              \
   }
     for (; at != 0; at += 4) {
-      asm("" : "+r"(at));  // or compilers count with a pointer for each pixel, and more
+      asm("" : "+r"(at));  // keeps compilers from using a pointer per pixel
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += 4 * ahead_step;
       ANYDML_STEP_OF_FOUR(0)
@@ -221,7 +220,7 @@ void AddTile(const PixelTile& tile) {
     }
 #endif
     for (; at != rest; ++at) {
-#if HWY_ARCH_X86  // into the second-level cache
+#if HWY_ARCH_X86  // into L2
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += ahead_step;
 #endif
@@ -303,7 +302,7 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_STORE_HALVES
 }
 
-// So that sums, a step's weights and a number of a pixel fit into registers.
+// Sums, a step's weights and a pixel's number must fit into registers.
 constexpr uint32_t PixelsOf(uint32_t vectors) {
   constexpr uint32_t kMost[] = {14, 12, 8, 6};
   return std::min(kMost[vectors - 1], kTilePixels);
@@ -382,4 +381,4 @@ const PixelTiles& ConvolutionPixelTiles() {
 }  // namespace anydml
 #endif
 
-#endif  // else pixel_tile_plain.cc
+#endif  // otherwise pixel_tile_plain.cc

@@ -1,5 +1,5 @@
-// Where tiles of pixels read their weights: filters that were packed before, all of them, or by the worker,
-// piece by piece.
+// The memory from which tiles of pixels read weights: filters that were packed before, completely or by the
+// worker piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@ namespace anydml {
 
 class PixelWeights {
  public:
-  // `filter` and `steps` stay.
+  // Keeps references to `filter` and `steps`.
   PixelWeights(const ConvolutionProblem& problem, const PixelFilter& filter, const PixelSteps& steps,
                ScratchLayout* scratch);
 
-  bool is_near() const { return is_near_; }  // there are few
-  bool turns() const { return turns_; }      // piece by piece, from the filter tensor
+  bool is_near() const { return is_near_; }  // few enough for a near cache
+  bool turns() const { return turns_; }      // packs piece by piece from the filter tensor
   uint64_t persistent_bytes() const { return persistent_.bytes(); }
-  uint64_t OwnFloats(uint64_t width) const;  // of a worker
+  uint64_t OwnFloats(uint64_t width) const;  // per worker
 
   void Initialize(const KernelArguments& arguments, uint32_t threads) const;
-  // First of all.
+  // To be called first.
   void Pack(const KernelArguments& arguments, uint32_t threads) const;
 
   struct Place {
     uint64_t group;
     PixelFilter::Block block;
-    uint64_t number;  // of the block
+    uint64_t number;  // the block's index
     const PixelSteps::Piece& piece;
   };
-  // `own`: of the worker.
+  // `own`: the worker's memory.
   const float* Of(const KernelArguments& arguments, const Place& place, float* own) const;
-  // What is wanted next, of weights that are far: as rows, each of which a run asks for; or of so many bytes
-  // behind each other, of which each step of all tiles asks for a part.
+  // What to prefetch of distant weights: rows, of which each run prefetches one; or a number of consecutive
+  // bytes, of which each step of all tiles prefetches a part.
   struct Next {
     std::optional<RowsAhead> rows;
     uintptr_t first = 0;

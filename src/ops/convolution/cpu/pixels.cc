@@ -13,7 +13,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kSomePositions = 64;  // of planes, at a time
-constexpr uint64_t kFewPlanes = 8;       // with fewer there is little to transpose
+constexpr uint64_t kFewPlanes = 8;       // with fewer, transposing gains little
 
 uint64_t AllTaps(const ConvolutionWindow& window) {
   return window.taps == kMaxPixelTaps ? ~uint64_t{0} : (uint64_t{1} << window.taps) - 1;
@@ -30,7 +30,7 @@ uint64_t TapsInside(const ConvolutionWindow& window, uint32_t at) {
   return inside;
 }
 
-// Calls turn(first, count) for pixels that are neighbours, where place(pixel) says where one is.
+// Calls turn(first, count) for contiguous pixels; place(pixel) is a pixel's place.
 template <typename Place, typename Turn>
 void ForNeighbours(uint32_t count, Place&& place, Turn&& turn) {
   for (uint32_t first = 0, end; first < count; first = end) {
@@ -48,14 +48,14 @@ void Turn(const T* from, uint64_t from_stride, uint64_t rows, uint64_t columns, 
                  reinterpret_cast<Bits*>(to), static_cast<int64_t>(to_stride), where);
 }
 
-// Neighbours, as FLOAT32: where they are, or in `memory`.
+// Contiguous elements as FLOAT32: in place, or in `memory`.
 const float* AsFloats(const float* from, uint64_t, float*) { return from; }
 const float* AsFloats(const uint16_t* from, uint64_t count, float* memory) {
   HalvesToFloats(from, memory, count);
   return memory;
 }
 
-// `some` positions of planes; of FLOAT16 at most kSomePositions.
+// `some` positions of planes; for FLOAT16 at most kSomePositions.
 void TurnToFloats(const float* from, uint64_t stride, uint64_t some, uint64_t channels, float* to) {
   Turn(from, stride, some, channels, to, channels, TransposeTo::kTile);
 }
@@ -112,7 +112,8 @@ InputPixels::InputPixels(const ConvolutionShape& shape, DataType type, const Con
   }
   const ConvolutionWindow& x = shape.windows[kMaxSpatial - 1];
   const int64_t last =
-      int64_t{x.input} - 1 - int64_t{x.taps - 1} * x.dilation + x.start_padding;  // where a window may begin
+      int64_t{x.input} - 1 - int64_t{x.taps - 1} * x.dilation + x.start_padding;  // the last position where a
+                                                                                  // window may begin
   const int64_t end = last < 0 ? 0 : std::min<int64_t>(last / x.stride + 1, std::min(x.reached, x.output));
   const int64_t begin = (int64_t{x.start_padding} + x.stride - 1) / x.stride;
   inner_end_ = static_cast<uint32_t>(end);
@@ -154,7 +155,7 @@ void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t work
 void InputPixels::CopyPositions(const std::byte* input, uint64_t first, uint64_t count, float* to) const {
   const uint64_t channels = shape_.input_channels, stride = shape_.input.channel;
   const uint64_t positions = input_.outer[0] / channels;
-  for (uint64_t done = 0; done < count;) {  // of one image at a time
+  for (uint64_t done = 0; done < count;) {  // one image at a time
     const uint64_t at = (first + done) % positions;
     uint64_t some = std::min(count - done, positions - at);
     const uint64_t from = shape_.input.Matrix((first + done) / positions, 0) + at;
@@ -178,7 +179,7 @@ RowsAhead InputPixels::Positions(const std::byte* input, uint64_t first, uint64_
           std::min(count, positions - at) * width, shape_.input.channel * width, shape_.input_channels};
 }
 
-// Some positions at a time, of lines that may be a whole plane. FLOAT16 has positions that are neighbours.
+// Some positions at a time of lines, which may be whole planes. FLOAT16 positions are contiguous.
 template <typename T>
 void InputPixels::CopyPlanes(const T* input, Executor* executor, uint32_t workers, float* to) const {
   const ConvolutionShape& p = shape_;
@@ -223,7 +224,7 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
   pixels->classes[0] = {.inside = {AllTaps(w[0]), AllTaps(w[1]), AllTaps(w[2])}};
   pixels->class_count = 1;
   struct Run {
-    uint16_t number;  // of a class
+    uint16_t number;  // the class of a row's inner pixels
     uint32_t first, count;
   };
   Run runs[kMaxBlockPixels];
@@ -251,8 +252,8 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
     OutputPixels::Pixel pixel = {
         input_.Matrix(batch, group) + first_tap(0, z) + first_tap(1, y) + first_tap(2, x), start(p.output),
         start(added_)};
-    // The class of a row's pixels that have all of its columns; only where there are some, so that there are
-    // no more classes than pixels, and the first.
+    // The class of a row's pixels that have all columns. Only set if there are any, so that there are no more
+    // classes than pixels, and the first.
     uint16_t middle = 0;
     if (!whole && std::max(x, begin) < end) middle = pixels->ClassOf({slices, lines, AllTaps(w[2])});
     for (uint32_t at = x, next; at < row_end; at = next) {
@@ -317,7 +318,7 @@ InputPixels::Range InputPixels::Seen(const OutputPixels& pixels) const {
   Range range = {~uint64_t{0}, 0};
   for (uint32_t c = 0; c < pixels.class_count; ++c) {
     const OutputPixels::Class& same = pixels.classes[c];
-    // Taps that see something do so in the order of their places.
+    // Taps that are inside are in the order of their places.
     size_t first = 0, last = taps_.size();
     while (first < last && !IsInside(same, first)) ++first;
     if (first == last) continue;
@@ -335,10 +336,11 @@ uint64_t InputPixels::MostSeen(uint64_t count) const {
   const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
   const uint64_t all = CopyFloats();
   const auto is_same = [](const ConvolutionWindow& w) { return w.output == w.input && w.stride == 1; };
-  if (shape_.Taps() == 1 && is_same(y) && is_same(x)) {  // each pixel sees one
+  if (shape_.Taps() == 1 && is_same(y) && is_same(x)) {  // each pixel sees one position
     return std::min(count * shape_.input_channels, all);
   }
-  // Rows of the output, and lines between what two of them see first: in an image, or from one to the next.
+  // The output's rows, and the input lines between the first ones that two of them see, within an image or
+  // across images.
   const uint64_t rows = (count - 1) / x.output + 2;
   const uint64_t own_lines = uint64_t{y.output - 1} * y.stride;
   const uint64_t between = std::max<uint64_t>(y.stride, y.input > own_lines ? y.input - own_lines : 0);
@@ -349,7 +351,7 @@ uint64_t InputPixels::MostSeen(uint64_t count) const {
 }
 
 uint16_t OutputPixels::ClassOf(const std::array<uint64_t, kMaxSpatial>& inside) {
-  // Neighbours are likely to have been the last.
+  // Neighbours are likely to have the latest class.
   for (uint32_t c = class_count; c-- > 0;) {
     if (classes[c].inside == inside) return static_cast<uint16_t>(c);
   }

@@ -1,7 +1,7 @@
-// Convolutions with one tap between planes: products of filters, each number of which is one of a pixel's to
-// the tiles of pixel_tile.h, with strips of positions, which are their channels. So results are planes as
-// they are, and an input of planes is read as it is; what has its channels as neighbours, on either side, is
-// brought into that order, and is the smaller side where that pays. The same bits as from tiles of pixels.
+// Convolutions with one tap between planes: products of filters with strips of positions, on pixel_tile.h's
+// tiles of pixels: a filter's numbers take the role of a pixel's, and positions that of channels. Results are
+// planes directly, and an input of planes is read in place. A channels-last tensor on either side is
+// transposed; that pays if it is the smaller side. The bits equal those of tiles of pixels.
 #include <algorithm>
 #include <optional>
 
@@ -17,16 +17,16 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMostSteps = 4096;  // a strip of so many planes has room in a second-level cache
+constexpr uint64_t kMostSteps = 4096;  // a strip of this many planes fits into L2
 constexpr double kMostWeights = 0x1p28;
 constexpr uint64_t kMostStripsOfPart = 4;
-constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
-constexpr uint64_t kSomeChannels = 8;     // of a tile, about
-constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
+constexpr uint64_t kStripsPerThread = 4;  // minimum, if there are enough
+constexpr uint64_t kSomeChannels = 8;     // of a tile, approximately
+constexpr uint64_t kStripLines = 4;       // most per plane and strip
 constexpr uint64_t kNearChannels = 128;
-constexpr uint32_t kManyChannelVectors = 3;  // of a strip of more channels
+constexpr uint32_t kManyChannelVectors = 3;  // of a strip with more channels
 
-// The stride between neighbouring positions where all of them have the same; 0: they have not.
+// The stride between neighbouring positions if it is the same for all; otherwise 0.
 uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
   uint64_t step = 0;
   return PositionStride(p, tensor, &step) ? step : 0;
@@ -95,13 +95,13 @@ class ConvolutionPlaneTiles final : public Kernel {
   }
 
  private:
-  // Into parts: some strips, of nearly equal numbers of vectors, of an image, times some channels.
+  // Cuts the work: strips of an image, with nearly equal numbers of vectors, times some channels.
   void Cut() {
     const ConvolutionShape& p = problem_.shape;
     const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
     vectors_ = divide_up(p.Positions(), tiles_.lanes);
-    // Narrower ones of many channels, which are not all in the first-level cache, are read again by fewer
-    // tiles: these have more filters.
+    // Strips of many channels do not fit into L1 and are read again by each tile: narrower strips have tiles
+    // with more filters, hence fewer of them.
     strip_vectors_ =
         p.input_channels > kNearChannels ? std::min(kManyChannelVectors, tiles_.vectors) : tiles_.vectors;
     strips_ = divide_up(vectors_, strip_vectors_);
@@ -116,7 +116,7 @@ class ConvolutionPlaneTiles final : public Kernel {
 
   struct Strip {
     uint64_t image, first, count;  // positions
-    uint32_t vectors, last;        // numbers of the last vector, where it is not whole
+    uint32_t vectors, last;        // numbers of the last vector, if it is partial
   };
 
   Strip StripOf(uint64_t image, uint64_t number) const {
@@ -154,7 +154,7 @@ class ConvolutionPlaneTiles final : public Kernel {
     }
   }
 
-  // Planes are read where they lie, and packed for the others, by the first of several tiles.
+  // The first of several tiles reads planes in place and packs them for the others.
   bool FirstTilePacks(const Strip& strip, uint64_t channels) const {
     return from_planes_ && tiles_.pack_and_add[strip.vectors - 1] != nullptr &&
            channels > tiles_.pixels[strip.vectors - 1];
@@ -230,7 +230,7 @@ class ConvolutionPlaneTiles final : public Kernel {
            problem_.tail->addition->tensor.Matrix(strip.image, 0) + strip.first;
   }
 
-  // The first tiles ask for the next strip: for a line of each plane, or for lines one behind the other.
+  // The first tiles prefetch the next strip: a line of each plane, or consecutive lines.
   void AskAhead(const KernelArguments& arguments, const Strip& strip, uint32_t number, uint32_t tiles,
                 PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
@@ -268,7 +268,7 @@ class ConvolutionPlaneTiles final : public Kernel {
   uint32_t threads_;
   bool from_planes_, to_planes_;
   PixelFinish finish_;
-  uint64_t vectors_, strips_;  // of an image
+  uint64_t vectors_, strips_;  // per image
   uint32_t strip_vectors_;     // of the widest strip
   uint64_t strips_of_part_, strip_parts_, channel_parts_, parts_;
   uint32_t workers_;
@@ -278,7 +278,7 @@ class ConvolutionPlaneTiles final : public Kernel {
 
 }  // namespace
 
-// Of a position: numbers that either kernel would bring into another order.
+// If positions have few numbers, either kernel would transpose them.
 std::string BetterWithoutPlaneTiles(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint32_t kWide = 8;
   constexpr uint64_t kFewChannels = 16;
@@ -319,7 +319,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProbl
   } else if (p.input_channels > kMostSteps) {
     *why_not = StrCat("it has more than ", kMostSteps, " input channels");
   } else if (static_cast<double>(p.output_channels) * static_cast<double>(p.input_channels) > kMostWeights) {
-    *why_not = "its filters are too large";  // strides of 0 make any number of them from little memory
+    *why_not = "its filters are too large";  // with strides of 0, little memory describes any number of them
   } else {
     return std::make_unique<ConvolutionPlaneTiles>(problem, context.threads);
   }

@@ -1,5 +1,5 @@
-// A convolution as a matrix product of filters with windows that are never written out: panels are packed
-// from the input itself or, where elements are read more than once, from a copy with its padding.
+// A convolution as a matrix product of filters with windows that are never materialised: panels are packed
+// from the input or, if elements are read more than once, from a copy with its padding.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kLast = kMaxSpatial - 1;
 
-// Positions of the output that are neighbours in memory have one stride.
+// The common stride of the output's positions in row-major order, if there is one.
 bool PositionStride(const ConvolutionShape& p, uint64_t* stride) {
   *stride = 0;
   uint64_t next = 0;  // the stride that continues the dimensions so far
@@ -36,7 +36,7 @@ bool PositionStride(const ConvolutionShape& p, uint64_t* stride) {
   return true;
 }
 
-// Finished rows: of a channel's positions, or of a position's channels.
+// Finished rows: a channel's positions, or a position's channels.
 class ConvolutionSink final : public ProductSink {
  public:
   ConvolutionSink(const ConvolutionProblem& problem, const Epilogue& epilogue, bool channels_are_rows,
@@ -134,18 +134,18 @@ class ConvolutionSink final : public ProductSink {
   uint64_t position_stride_;
 };
 
-// The product's rows are output channels and its columns positions, or the other way round.
+// Whether the product's rows are output channels and its columns positions, or the reverse.
 struct Orientation {
   bool channels_are_rows;
   uint64_t m, n;
-  bool in_output;  // sums are kept where the output is
+  bool in_output;  // sums are kept in the output
   uint64_t row_stride;
 
   explicit Orientation(const ConvolutionProblem& problem) {
     const ConvolutionShape& p = problem.shape;
     uint64_t stride;
     const bool one_stride = PositionStride(p, &stride);
-    channels_are_rows = !(p.output_channels > 1 && p.output.channel == 1);  // as they are in memory
+    channels_are_rows = !(p.output_channels > 1 && p.output.channel == 1);  // as in memory
     m = channels_are_rows ? p.output_channels : p.Positions();
     n = channels_are_rows ? p.Positions() : p.output_channels;
     in_output = problem.type == DataType::kFloat32 && one_stride && (stride == 1 || !channels_are_rows);
@@ -224,8 +224,8 @@ class ConvolutionProduct final : public Kernel {
     return {problem_.shape, problem_.type, data == nullptr ? nullptr : data + at};
   }
 
-  // Makes sums again that are NaN only because zeros of the padding were multiplied by infinities or NaNs.
-  // Most show that there are none, without a look at the weights.
+  // Recomputes sums that are NaN only because zeros of the padding were multiplied by infinities or NaNs.
+  // Most sums show that there are none, without a look at the weights.
   void Repair(const ProductPart& part, const ProductOperand& filters, const std::byte* input, uint64_t matrix,
               const ConvolutionSink& sink) const {
     const bool rows = way_.channels_are_rows;
@@ -256,7 +256,7 @@ class ConvolutionProduct final : public Kernel {
     return is_finite;
   }
 
-  // Calls body(step, steps, weights) for all steps of a channel, some at a time.
+  // Calls body(step, steps, weights) for all steps of a channel, several at a time.
   template <typename Body>
   void ForWeights(const ProductOperand& filters, uint64_t channel, Body&& body) const {
     constexpr uint64_t kSome = 64;
@@ -264,7 +264,7 @@ class ConvolutionProduct final : public Kernel {
     float weights[kSome];
     const uint64_t all = problem_.shape.Steps();
     const uint32_t width = way_.channels_are_rows ? GemmMicroKernel().rows : GemmMicroKernel().columns;
-    const uint64_t first = channel / width * all * width + channel % width;  // of those that are packed
+    const uint64_t first = channel / width * all * width + channel % width;  // offset in the packed filters
     for (uint64_t step = 0; step < all; step += kSome) {
       const uint64_t steps = std::min(kSome, all - step);
       if (filters.source != nullptr) filters.source->Pack(channel, 1, step, steps, width, panel);
@@ -281,7 +281,7 @@ class ConvolutionProduct final : public Kernel {
   ConvolutionProblem problem_;
   Epilogue epilogue_;
   OutsideTaps outside_;
-  bool shows_nans_;  // its activation
+  bool shows_nans_;  // NaNs remain visible after the activation
   Orientation way_;
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;

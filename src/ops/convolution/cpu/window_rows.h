@@ -1,4 +1,4 @@
-// The windows of an input as rows: what a step, which is an input channel with its taps, has of some
+// The windows of an input as rows: what a step, which is an input channel with its taps, reads for several
 // positions.
 #pragma once
 
@@ -28,7 +28,7 @@ class WindowRows {
  public:
   explicit WindowRows(const ConvolutionShape& shape)
       : shape_(shape), windows_(shape.windows), strides_(shape.input.spatial) {
-    // Dimensions whose windows are the input's elements, one after the other, are one.
+    // Merges dimensions whose windows are the input's elements in order.
     for (uint32_t d = kLast; d-- > 0;) {
       ConvolutionWindow &outer = windows_[d], &inner = windows_[kLast];
       const bool follow = outer.input == 1 || strides_[d] == strides_[kLast] * inner.input;
@@ -38,7 +38,7 @@ class WindowRows {
     }
   }
 
-  // Positions [first, first + count), at most kPanelRowElements, are meant from now on.
+  // Sets the positions [first, first + count), at most kPanelRowElements.
   void Begin(uint64_t first, uint64_t count) {
     run_count_ = 0;
     for (uint64_t done = 0; done < count;) {
@@ -86,7 +86,7 @@ class WindowRows {
 
   // Neighbouring positions of one row of the output.
   struct Run {
-    uint64_t row;  // where they are in ours
+    uint64_t row;  // their place in the row of the panel
     uint32_t at[kMaxSpatial];
     uint32_t count;
   };
@@ -107,7 +107,7 @@ class WindowRows {
       }
       return;
     }
-    // Positions whose tap is inside of the input are neighbours: [low, high).
+    // Positions whose tap is inside the input are contiguous: [low, high).
     const int64_t reach = int64_t{tap} * w.dilation;
     const int64_t start = shape_.backward ? int64_t{begin} + w.start_padding - reach
                                           : int64_t{begin} * w.stride - w.start_padding + reach;
