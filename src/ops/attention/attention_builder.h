@@ -1,4 +1,4 @@
-// Descriptions of attention with their content, for tests.
+// Descriptions of attention with their contents, for tests.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Integers = std::vector<int32_t>;
 
 enum MaskType : uint32_t { kNone, kLength, kEndStart, kLengthStartEnd, kBoolean };
 
-// A description and its content, tensor by tensor.
+// A description and its contents, tensor by tensor.
 class Attention {
  public:
   explicit Attention(uint32_t heads) : Attention("MULTIHEAD_ATTENTION") { Set("HeadCount", heads); }
@@ -26,7 +26,7 @@ class Attention {
     Set("KeyValueHeadCount", key_heads);
   }
 
-  // From here on numbers are given as FLOAT16, and outputs have it.
+  // Later numbers are given as FLOAT16, and outputs are FLOAT16.
   Attention& OfHalves() {
     type_ = DataType::kFloat16;
     return *this;
@@ -45,7 +45,7 @@ class Attention {
   Attention& Give(const char* field, const std::vector<uint32_t>& sizes, const Integers& numbers) {
     return Give(field, Packed(DataType::kInt32, sizes), numbers);
   }
-  // The same number everywhere: for what is refused, or does not matter.
+  // The same number everywhere: for cases that are refused, or whose values do not matter.
   Attention& Shape(const char* field, const std::vector<uint32_t>& sizes) {
     const TensorDesc tensor = Packed(DataType::kFloat32, sizes);
     return Give(field, tensor, Numbers(ElementCount(tensor)));
@@ -64,7 +64,7 @@ class Attention {
 
   void ExpectAgreement() const { ExpectAllAgree(desc_, inputs_); }
 
-  // Output `number` of the reference, of FLOAT32; all others agree with it.
+  // Output `number` of the reference, as FLOAT32; all other implementations must agree with it.
   Numbers Run(size_t number = 0) const {
     const RunResult result = ExpectAllAgree(desc_, inputs_);
     return Gathered<float>(*desc_.outputs()[number], result.outputs.at(number));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr OperatorType kOperators[] = {OperatorType::kMultiheadAttention, OperatorType::kMultiheadAttention1};
 
-// Inputs in binding order, as the schema has them.
+// Inputs in binding order, as in the schema.
 enum Position : uint32_t {
   kQuery,
   kKey,
@@ -71,7 +71,7 @@ class AttentionCase {
     if (source_.OneIn(24)) BeLong();
   }
 
-  // So many keys that weights may be FLOAT16, without all that cuDNN does not take.
+  // Enough keys that weights may be FLOAT16, without anything that cuDNN does not take.
   void BeLong() {
     long_ = true;
     type_ = DataType::kFloat16;
@@ -87,14 +87,14 @@ class AttentionCase {
     value_size_ = source_.OneIn(2) ? size_ : 8 * source_.Between(1, 8);
   }
 
-  // With 1s before it, as far as five dimensions.
+  // With leading 1s, up to five dimensions.
   Sizes Led(Sizes sizes) {
     const uint32_t ones = source_.OneIn(3) ? source_.Between(0, 5 - static_cast<uint32_t>(sizes.size())) : 0;
     sizes.insert(sizes.begin(), ones, 1);
     return sizes;
   }
 
-  // Packed, or with gaps between rows of whole units: cuDNN takes nothing else.
+  // Packed, or with gaps of whole units between rows: cuDNN takes nothing else.
   TensorDesc InUnits(const Sizes& sizes) {
     TensorDesc tensor = Packed(type_, sizes);
     const uint32_t gap = 8 * source_.Between(0, 2), last = tensor.rank - 1;
@@ -112,7 +112,7 @@ class AttentionCase {
     return tensor;
   }
 
-  // Numbers in [least, least + count).
+  // Integers in [least, least + count).
   void AddIntegers(Position position, const Sizes& sizes, int32_t least, uint32_t count) {
     const TensorDesc tensor = Add(position, DataType::kInt32, sizes);
     Bytes bytes(tensor.total_bytes);
@@ -123,7 +123,7 @@ class AttentionCase {
     case_.inputs[position] = std::move(bytes);
   }
 
-  // One of the values, which not all queries may see.
+  // Makes one of the values infinite, possibly one that not all queries see.
   void AddInfinity(const TensorDesc& values) {
     constexpr uint16_t kHalf = 0x7C00;
     constexpr uint32_t kSingle = 0x7F800000;
@@ -162,7 +162,7 @@ class AttentionCase {
       Add(kPastValue, type_, Led({batch_, key_heads_, past_, value_size_}));
     }
     if (!has_lengths_) return;
-    // Lengths that cannot be are among them.
+    // Invalid lengths are included.
     AddIntegers(kPastLengths, source_.OneIn(2) ? Sizes{batch_, 1} : Led({batch_}), -1, keys_ - fresh_ + 3);
   }
 

@@ -4,9 +4,9 @@
 
 namespace anydml {
 
-// Of numbers up to 1 with biases up to 1: what the sums of both products may be off (contract: their length *
-// 2^-24 times the sum of the magnitudes), where the error of a logit is one of its power. Values that are
-// added to logits cost their last digits, unless they make powers vanish.
+// For numbers up to 1 with biases up to 1: the error of the sums of both products (contract: their length *
+// 2^-24 times the sum of the magnitudes), where the absolute error of a logit becomes the relative one of its
+// power. Values that are added to logits cost their last digits, unless they make powers vanish.
 Exactness AttentionBound(const AttentionProblem& problem) {
   const auto size = static_cast<double>(problem.key.columns);
   const auto keys = static_cast<double>(problem.keys);

@@ -59,7 +59,7 @@ std::string ToString(const std::vector<uint64_t>& sizes) {
   return StrCat("{", text, "}");
 }
 
-// The last dimensions are `wanted`, and those before them, on either side, 1.
+// The last dimensions are `wanted`; on either side, dimensions before them are 1.
 Status CheckTail(const AttentionFields& fields, std::string_view name, const TensorDesc& tensor,
                  const std::vector<uint64_t>& wanted, std::string_view because) {
   bool fits = true;
@@ -73,14 +73,14 @@ Status CheckTail(const AttentionFields& fields, std::string_view name, const Ten
                 tensor.rank > wanted.size() ? " behind 1s: " : ": ", because);
 }
 
-// For what is read before it can be checked: enough dimensions for that.
+// For tensors that are read before they are checked: makes sure that the dimensions exist.
 Status RequireRank(const AttentionFields& fields, std::string_view name, const TensorDesc& tensor,
                    uint32_t least) {
   if (tensor.rank >= least) return {};
   return Refuse(fields, name, ".DimensionCount is ", tensor.rank, " but must be at least ", least);
 }
 
-// Size of the dimension that is `from_end` from the last.
+// The size of dimension `from_end`, counted from the last.
 uint64_t FromEnd(const TensorDesc& tensor, uint32_t from_end) {
   return tensor.sizes[tensor.rank - 1 - from_end];
 }
@@ -98,7 +98,7 @@ constexpr Candidate kKeySources[] = {{In::kKey, 0, 0},
 constexpr Candidate kValueSources[] = {
     {In::kValue, 0, 0}, {In::kStackedKeyValue, 2, 1}, {In::kStackedQueryKeyValue, 3, 2}};
 
-// At most one of the candidates; exactly one where it is `required`.
+// At most one of the candidates may be present; exactly one if `required`.
 Status FindSource(const AttentionFields& fields, std::span<const Candidate> candidates, const char* what,
                   bool required, AttentionSource* source) {
   std::string names, given;
@@ -128,7 +128,7 @@ Status FindSources(const AttentionFields& fields, AttentionSizes* sizes) {
   }
   ANYDML_RETURN_IF_ERROR(FindSource(fields, kQuerySources, "query", true, &sizes->query));
   ANYDML_RETURN_IF_ERROR(FindSource(fields, kKeySources, "key", !has_past, &sizes->key));
-  // With a past that holds all keys there are no new values, either.
+  // If the past holds all keys, there are no new values either.
   const bool has_key = sizes->key.tensor != nullptr;
   ANYDML_RETURN_IF_ERROR(FindSource(fields, kValueSources, "value", has_key, &sizes->value));
   if (has_key || sizes->value.tensor == nullptr) return {};
@@ -144,7 +144,7 @@ Status CheckHeads(const AttentionFields& fields) {
                 fields.key_heads, "; it must divide ", fields.heads_field);
 }
 
-// Sets the size of a head of a tensor that has `heads` side by side.
+// Sets the head size of a tensor that has `heads` heads side by side.
 Status DivideHeads(const AttentionFields& fields, const AttentionSource& source, uint32_t heads,
                    std::string_view heads_field, uint64_t* size) {
   const TensorDesc& tensor = *source.tensor;
@@ -175,7 +175,7 @@ Status ReadQuery(const AttentionFields& fields, AttentionSizes* sizes) {
                    "batches, sequence, heads side by side");
 }
 
-// New keys, or values, whose size is known (of keys) or found.
+// New keys, or values; their size is known (keys) or inferred.
 Status ReadFresh(const AttentionFields& fields, const AttentionSource& source, bool is_key,
                  AttentionSizes* sizes) {
   const TensorDesc& tensor = *source.tensor;

@@ -1,4 +1,4 @@
-// What both operators are given, by the same names, and whether it fits together.
+// The fields that both operators share, under the same names, and the checks that they fit together.
 #pragma once
 
 #include <array>
@@ -28,12 +28,12 @@ struct AttentionFields {
 
 AttentionFields FieldsOf(const OperatorDesc& desc);
 
-// The tensor that has the queries, keys or values.
+// The tensor that contains the queries, keys or values.
 struct AttentionSource {
-  const TensorDesc* tensor = nullptr;  // null: there is none
+  const TensorDesc* tensor = nullptr;  // null: absent
   AttentionInput input{};
-  uint32_t stacked = 0;  // how many are in the tensor; 0: it is not stacked
-  uint32_t place = 0;    // among them
+  uint32_t stacked = 0;  // the number of parts stacked in the tensor; 0: not stacked
+  uint32_t place = 0;    // index of this part
 };
 
 struct AttentionSizes {
@@ -41,11 +41,11 @@ struct AttentionSizes {
   uint64_t batch = 1, queries = 1, past = 0, fresh = 0, keys = 1, size = 1, value_size = 1;
 };
 
-// Fails with a sentence where the inputs do not fit together. With lengths the number of keys is that of
-// OutputPresentKeyTensor, which is looked at then.
+// Fails with a message if the inputs do not fit together. With lengths, the number of keys is that of
+// OutputPresentKeyTensor, which is then checked, too.
 Status ReadAttentionSizes(const AttentionFields& fields, AttentionSizes* sizes);
 
-// The same of the other outputs.
+// The same for the other outputs.
 Status CheckAttentionOutputs(const AttentionFields& fields, const AttentionSizes& sizes);
 
 }  // namespace anydml

@@ -8,7 +8,7 @@ namespace {
 using In = AttentionInput;
 using Out = AttentionOutput;
 
-// Of the dimension that is `from_end` from the last; 0 where it has one element, or is missing.
+// The stride of dimension `from_end`, counted from the last; 0 if it has one element or does not exist.
 uint64_t StrideOf(const TensorDesc& tensor, uint32_t from_end) {
   if (from_end >= tensor.rank) return 0;
   const uint32_t d = tensor.rank - 1 - from_end;
@@ -53,7 +53,7 @@ AttentionView ViewOf(const AttentionSource& source, uint64_t columns) {
           .column = ColumnStride(tensor, columns)};
 }
 
-// Of heads that follow each other from element `first` on.
+// For heads that follow each other from element `first` on.
 AttentionView BiasView(const TensorDesc& bias, uint64_t first, uint64_t columns) {
   const uint64_t step = StrideOf(bias, 0);
   return {.exists = true,
@@ -115,7 +115,7 @@ AttentionProblem ProblemOf(const AttentionFields& fields, const AttentionSizes& 
   if (const TensorDesc* const bias = fields.input(In::kBias)) {
     const uint64_t key = fields.heads * sizes.size, value = key + fields.key_heads * sizes.size;
     problem.query_bias = BiasView(*bias, 0, sizes.size);
-    // What is in the past has it already.
+    // The bias is already included in the past.
     if (problem.key.fresh.exists) {
       problem.key.bias = BiasView(*bias, key, sizes.size);
       problem.value.bias = BiasView(*bias, value, sizes.value_size);
@@ -146,7 +146,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(ProblemOf(fields, sizes), context, out);
 }
 
-// A present output that is asked for; with lengths only the caller knows how many rows it has.
+// A requested present output; with lengths only the caller knows how many rows it has.
 void FillPresent(OperatorDesc* desc, const char* name, DataType type, const Dimensions& sizes) {
   if (desc->tensor(name) != nullptr) FillTensor(desc, name, type, sizes, 4);
 }

@@ -1,7 +1,7 @@
-// Which keys a mask hides. Hidden ones get MaskFilterValue added to their logits, and their values a weight
-// that may be 0: infinities among them make NaNs, as anywhere else. A row that has nothing but
-// hidden keys is shifted as a whole, which its softmax does not see: nothing is added there, so that numbers
-// keep their digits and -infinity leaves no NaN.
+// Which keys a mask hides. MaskFilterValue is added to hidden logits, whose weights may then be 0: infinities
+// among the hidden values give NaNs, as anywhere else. A row of hidden keys only would be shifted as a whole,
+// which does not change its softmax: nothing is added there, so that logits keep their digits and -infinity
+// gives no NaN.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace anydml {
 
 struct AttentionMask {
   MultiheadAttentionMaskType type = MultiheadAttentionMaskType::kNone;
-  // kBoolean: {batch, heads, queries, keys}. The others have numbers of batches: their `column` is the stride
-  // between those, `row` the one from ends to starts.
+  // kBoolean: {batch, heads, queries, keys}. The others have one number per batch: `column` is the stride
+  // between batches, `row` the distance from ends to starts.
   AttentionView view{};
   float value = 0;
 
@@ -23,7 +23,7 @@ struct AttentionMask {
   }
 };
 
-// Keys [begin, end) of queries below query_end are not hidden.
+// Keys [begin, end) of queries below query_end are visible.
 struct AttentionWindow {
   int64_t begin = 0;
   int64_t end = 0;
@@ -32,13 +32,13 @@ struct AttentionWindow {
   constexpr bool Shows(int64_t query, int64_t key) const {
     return query < query_end && key >= begin && key < end;
   }
-  // Any of the first `keys` keys.
+  // Whether any of the first `keys` keys is visible.
   constexpr bool ShowsAny(int64_t query, int64_t keys) const {
     return query < query_end && begin < end && end > 0 && begin < keys;
   }
 };
 
-// Of batch `b` of `batches`. Not for kBoolean, which says it of each key.
+// For batch `b` of `batches`. Not for kBoolean, which decides for each key.
 constexpr AttentionWindow WindowOf(const AttentionMask& mask, const int32_t* numbers, uint64_t b,
                                    uint64_t batches) {
   constexpr int64_t kAll = int64_t{1} << 62;
@@ -48,8 +48,7 @@ constexpr AttentionWindow WindowOf(const AttentionMask& mask, const int32_t* num
     case MultiheadAttentionMaskType::kKeySequenceEndStart:
       return {mask.Number(numbers, 1, b), mask.Number(numbers, 0, b), kAll};
     case MultiheadAttentionMaskType::kKeyQuerySequenceLengthStartEnd:
-      // Lengths of keys, then where the queries of each batch begin among those of all, and where the last
-      // end.
+      // Key lengths, then the first query of each batch among those of all, and the end of the last.
       return {0, mask.Number(numbers, 0, b),
               mask.Number(numbers, 0, batches + b + 1) - mask.Number(numbers, 0, batches + b)};
     default:

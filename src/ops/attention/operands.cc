@@ -68,7 +68,7 @@ AttentionOperands::Operand AttentionOperands::RowsOperand(const AttentionRows& r
   const bool converts = wide && is_half();
   if (!needs.matrices) return operand;
   if (in_two || converts || rows.bias.exists || (needs.one_stride && !IsPlain(operand.view, p.KeyHeads()))) {
-    // Sums are not rounded before they are used.
+    // Sums with a bias are not rounded before use.
     AddCopy(&operand, is_half() && !wide && !rows.bias.exists, name);
   }
   return operand;

@@ -1,6 +1,5 @@
-// What attention's products read: rows of queries, keys and values where they are, or a copy of them. Copies
-// are needed where the past and what is new are in different tensors, and for biases; the same kernels write
-// the present outputs.
+// The inputs of attention's products: rows of queries, keys and values in place, or copied. Copies are needed
+// if past and new rows are in different tensors, and for biases; the same kernels write the present outputs.
 #pragma once
 
 #include "kernel/composite.h"
@@ -9,16 +8,16 @@
 
 namespace anydml {
 
-// Rows {batch, head, row, column} of the past and new ones, in order, to the present output and to a copy
-// that is packed. POD.
+// Copies past and new rows {batch, head, row, column}, in order, to the present output and to a packed copy.
+// POD.
 struct AttentionJoin {
   uint64_t batch = 1, heads = 1, rows = 1, columns = 1;
   uint64_t past = 0;  // rows
   uint64_t fresh = 0;
   AttentionView past_view{}, fresh_view{}, bias{}, present{};
-  AttentionLengths lengths{};  // instead of `past`; past_view is `present` then, and not written again
+  AttentionLengths lengths{};  // instead of `past`; past_view is then `present`, which is not written again
   bool has_copy = false;
-  bool copy_is_half = false;  // FLOAT32 otherwise, also of FLOAT16
+  bool copy_is_half = false;  // otherwise FLOAT32, also for FLOAT16
 
   uint64_t AllRows() const { return batch * heads * rows; }
 };
@@ -38,8 +37,8 @@ struct AttentionRowPlace {
   uint64_t row;
 };
 
-// Where row `row` of batch `b` comes from. Rows behind the new ones, of which there are some with lengths,
-// are not read: nobody has written them.
+// The source of row `row` of batch `b`. With lengths there are rows after the new ones; they are not read,
+// because nobody has written them.
 constexpr AttentionRowPlace PlaceOf(const AttentionJoin& join, const int32_t* lengths, uint64_t b,
                                     uint64_t row) {
   const uint64_t past = join.lengths.exists ? join.lengths.Of(lengths, b) : join.past;
@@ -58,14 +57,14 @@ struct AttentionWeights {
   uint64_t Rows() const { return batch * heads * queries; }
 };
 
-// Inputs of AttentionWeights; null where there are none.
+// The inputs of AttentionWeights; null if absent.
 struct AttentionWeightsMemory {
   const std::byte* position_bias = nullptr;
   const int32_t* mask = nullptr;
   const int32_t* lengths = nullptr;
 };
 
-// How many keys query `q` of batch `b` sees.
+// The number of keys that query `q` of batch `b` sees.
 constexpr uint64_t KeysOf(const AttentionWeights& weights, const int32_t* lengths, uint64_t b, uint64_t q) {
   return weights.lengths.exists ? weights.lengths.Of(lengths, b) + q + 1 : weights.keys;
 }
@@ -74,17 +73,17 @@ class AttentionOperands : public CompositeKernel {
  protected:
   struct Operand {
     AttentionJoin join;
-    bool joins = false;  // for the copy or the present output
-    AttentionView view;  // where products find the rows, in the copy or an input
+    bool joins = false;  // needed for the copy or the present output
+    AttentionView view;  // the rows as the products read them, in the copy or in an input
     DataType type = DataType::kFloat32;
     ScratchLayout::Piece copy;
   };
 
-  // What products ask for.
+  // The requirements of the products.
   struct Needs {
-    bool matrices = true;         // evenly spaced rows with their biases
-    bool matching_types = false;  // those of queries and keys, and FLOAT32 of values
-    bool one_stride = false;      // from head to head, of all batches, and the alignment of bindings
+    bool matrices = true;         // evenly spaced rows with their biases included
+    bool matching_types = false;  // the same type for queries and keys, and FLOAT32 for values
+    bool one_stride = false;      // one stride between heads across batches, and the alignment of bindings
   };
 
   AttentionOperands(const AttentionProblem& problem, const Needs& needs);
@@ -105,13 +104,13 @@ class AttentionOperands : public CompositeKernel {
   Buffer BufferOf(const Operand& operand, const KernelArguments& arguments) const;
   AttentionWeightsMemory WeightsMemory(const KernelArguments& arguments) const;
 
-  // Whether the step from the last head of a batch to the next one is as long as all others.
+  // Whether the distance from the last head of a batch to the next one equals the stride of heads.
   bool HasOneStride(const AttentionView& view, uint64_t heads) const {
     return problem_.batch == 1 || heads == 1 || view.batch == heads * view.head;
   }
-  // Whether the queries of a group, which share a head of keys, are evenly apart.
+  // Whether the queries of a group, which share a key head, are evenly spaced.
   bool RowsAreEven() const { return problem_.group == 1 || problem_.queries == 1; }
-  // Those of a group as rows of a matrix: where they are even, or packed.
+  // A group's queries as rows of a matrix, if they are evenly spaced or packed.
   GemmMatrix GroupMatrix(const AttentionView& view) const {
     const uint64_t row = problem_.queries == 1 ? view.head : view.row;
     return {{view.batch, problem_.group * view.head}, row, view.column};

@@ -1,5 +1,5 @@
-// MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1: softmax(Scale * Q x K^T + bias + mask) x V for every head,
-// where keys and values of earlier calls may come before the new ones.
+// MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1: softmax(Scale * Q x K^T + bias + mask) x V for every head;
+// keys and values of earlier calls may precede the new ones.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace anydml {
 
 std::span<const Operator> AttentionOperators();
 
-// Positions of the tensors among the inputs and the outputs.
+// The positions of tensors among the inputs and outputs.
 enum class AttentionInput : uint32_t {
   kQuery,
   kKey,
@@ -33,12 +33,12 @@ enum class AttentionInput : uint32_t {
 };
 enum class AttentionOutput : uint32_t { kOutput, kPresentKey, kPresentValue };
 
-// Keys, or values: rows of each head. Those of the past come first, then the new ones.
+// Keys or values: rows of each head, those of the past first, then the new ones.
 struct AttentionRows {
   uint64_t columns = 1;
-  AttentionView past{};     // absent: none, or in `present`, where there are lengths
-  AttentionView fresh{};    // without its bias; absent: the past has all
-  AttentionView bias{};     // of one row, for all rows of `fresh`
+  AttentionView past{};     // absent: none; with lengths, the past is in `present`
+  AttentionView fresh{};    // without its bias; absent: the past contains all rows
+  AttentionView bias{};     // one row, added to all rows of `fresh`
   AttentionView present{};  // an output: past and new rows
 };
 
@@ -47,14 +47,14 @@ struct AttentionProblem {
 
   DataType type = DataType::kFloat32;  // or FLOAT16
   uint64_t batch = 1;
-  uint64_t queries = 1;      // of a batch
-  uint64_t past = 0;         // keys, where there are no lengths
-  uint64_t fresh = 0;        // keys
-  uint64_t keys = 1;         // past and new ones; with lengths as many as there is room for
+  uint64_t queries = 1;      // per batch
+  uint64_t past = 0;         // number of past keys, without lengths
+  uint64_t fresh = 0;        // number of new keys
+  uint64_t keys = 1;         // past and new keys; with lengths the capacity
   uint64_t heads = 1;        // of queries
-  uint64_t group = 1;        // of heads that share a head of keys and values
+  uint64_t group = 1;        // query heads per head of keys and values
   AttentionView query;       // {batch, heads, queries, key.columns}
-  AttentionView query_bias;  // of one row
+  AttentionView query_bias;  // one row
   AttentionRows key;
   AttentionRows value;
   AttentionView position_bias;  // {batch, heads, queries, keys}

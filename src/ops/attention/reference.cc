@@ -51,7 +51,7 @@ class AttentionReference final : public Kernel {
     return problem_.lengths.Of(reinterpret_cast<const int32_t*>(lengths.data), b);
   }
 
-  // Of a key or value, new or not.
+  // An element of a past or new key or value.
   float RowAt(const AttentionRows& rows, uint64_t b, uint64_t h, uint64_t r, uint64_t c,
               const KernelArguments& arguments) const {
     const uint64_t past = PastOf(b, arguments);
@@ -69,7 +69,7 @@ class AttentionReference final : public Kernel {
     for (uint64_t b = 0; b < problem_.batch; ++b) {
       const uint64_t past = PastOf(b, arguments);
       for (uint64_t h = 0; h < problem_.KeyHeads(); ++h) {
-        // With lengths the past is there already.
+        // With lengths the past is already there.
         for (uint64_t r = problem_.lengths.exists ? past : 0; r < past + problem_.fresh; ++r) {
           for (uint64_t c = 0; c < rows.columns; ++c) {
             Put(arguments.outputs, rows.present, b, h, r, c, RowAt(rows, b, h, r, c, arguments));

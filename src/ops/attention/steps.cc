@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMostLogits = uint64_t{1} << 40;
 
-// Of keys or values: a row is one of them.
+// Rows are keys or values.
 GemmMatrix MatrixOf(const AttentionView& view) { return {{view.batch, view.head}, view.row, view.column}; }
 
 }  // namespace
@@ -20,7 +20,7 @@ GemmMatrix AttentionSteps::PackedGroup(uint64_t columns) const {
   return {{p.KeyHeads() * group, group}, columns, 1};
 }
 
-// The product, where heads are apart, into the output.
+// Converts the product, whose heads are separate, to the output.
 Status AttentionSteps::AddConversion(const LowerContext& part) {
   const AttentionProblem& p = problem();
   const uint64_t head = p.queries * p.value.columns;
@@ -55,7 +55,7 @@ Status AttentionSteps::AddProducts(const LowerContext& context) {
   ANYDML_RETURN_IF_ERROR(ChooseKernel(logits, part, &lowered));
   logits_part_ = AddPart(lowered.implementation, std::move(lowered.kernel));
 
-  GemmProblem product;  // of FLOAT32: rounded weights would cost the output's digits
+  GemmProblem product;  // FLOAT32, since rounded weights would cost the output's digits
   product.batch = logits.batch;
   product.m = logits.m;
   product.n = p.value.columns;
@@ -101,7 +101,7 @@ Status AttentionSteps::Run(const KernelArguments& arguments) const {
     part.outputs = arguments.outputs.first(1);
     ANYDML_RETURN_IF_ERROR(RunPart(conversion_part_, part));
   }
-  // One query sees all rows that are there.
+  // A single query sees all rows.
   if (problem().lengths.exists && problem().queries > 1) {
     LeaveOutUnseen(reinterpret_cast<const float*>(logits.data), WeightsMemory(arguments), arguments);
   }

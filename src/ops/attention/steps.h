@@ -1,4 +1,4 @@
-// Attention as steps: logits are a product, weights their softmax, and the output is a product again.
+// Attention in steps: logits are a product, weights their softmax, and the output is another product.
 #pragma once
 
 #include "ops/attention/operands.h"
@@ -7,21 +7,21 @@ namespace anydml {
 
 class AttentionSteps : public AttentionOperands {
  public:
-  // Chooses the kernels of the products.
+  // Chooses the kernels for the products.
   Status Create(const LowerContext& context);
   Status Run(const KernelArguments& arguments) const override;
 
  protected:
-  // `for_libraries`: the products are those of libraries for GPUs, which want rows with one stride and do not
-  // round FLOAT32 sums to FLOAT16.
+  // `for_libraries`: products are for GPU libraries, which require rows with one stride and do not round
+  // FLOAT32 sums to FLOAT16.
   AttentionSteps(const AttentionProblem& problem, bool for_libraries)
       : AttentionOperands(problem, {.matching_types = true, .one_stride = for_libraries}),
         for_libraries_(for_libraries) {}
 
   virtual void Weigh(float* logits, const AttentionWeightsMemory& memory,
                      const KernelArguments& arguments) const = 0;
-  // With lengths: what is NaN in the output once more, without values of keys that the query does not see.
-  // The product multiplies them with 0, which makes NaNs of infinities.
+  // With lengths: recomputes NaNs in the output without the values of keys that the query does not see. The
+  // product multiplies these by 0, which turns infinities into NaNs.
   virtual void LeaveOutUnseen(const float* weights, const AttentionWeightsMemory& memory,
                               const KernelArguments& arguments) const = 0;
 
@@ -31,7 +31,7 @@ class AttentionSteps : public AttentionOperands {
   Status AddConversion(const LowerContext& part);
 
   const bool for_libraries_;
-  bool converts_ = false;  // the second product is not where the output is
+  bool converts_ = false;  // the second product is not written to the output directly
   uint32_t logits_part_ = 0, output_part_ = 0, conversion_part_ = 0;
   ScratchLayout::Piece logits_, result_;
 };

@@ -26,7 +26,7 @@ std::string DescribeBadIndex(const GatherProblem& p, const int64_t* values, cons
     if (d < last) position += ",";
   }
   std::string list;
-  uint32_t bad = 0;  // the last one, if somebody wrote to the indices meanwhile
+  uint32_t bad = 0;  // the last one, if the indices were changed meanwhile
   bool found = false;
   for (uint32_t c = 0; c < p.tuple_size(); ++c) {
     list += StrCat(c == 0 ? "" : ",", ValueToString(p, values[c]));

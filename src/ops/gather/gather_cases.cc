@@ -14,7 +14,7 @@ constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType
 
 using Sizes = std::vector<uint32_t>;
 
-// Types, layouts and contents for given sizes. The indices are of a dimension of `size`.
+// Types, layouts and contents for given sizes. Indices address a dimension of `size`.
 Case MakeCaseOf(OperatorType type, const Sizes& input_sizes, const Sizes& index_sizes,
                 const Sizes& output_sizes, uint32_t size, CaseMaker& make) {
   const DataType data_type = make.source().Any(kTypes);
@@ -38,7 +38,7 @@ uint64_t Product(const Sizes& sizes) {
   return product;
 }
 
-// Few positions of large slices.
+// A few positions of large slices.
 Sizes PositionSizes(uint32_t most_dimensions, uint64_t slice, CaseMaker& make) {
   const bool many = make.source().OneIn(4);
   Sizes sizes(make.source().Between(0, many ? most_dimensions : std::min(most_dimensions, 2u)), 1);

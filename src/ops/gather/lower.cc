@@ -13,7 +13,7 @@ constexpr FeatureLevel kNegativeIndices = 0x3000;
 
 bool Is(const OperatorDesc& desc, OperatorType type) { return desc.schema == FindOperator(type); }
 
-// GATHER: the input's sizes with those of the indices instead of the axis, right-aligned.
+// GATHER: the input's sizes with the indices' sizes in place of the axis, right-aligned.
 Status AxisOutputSizes(const OperatorDesc& desc, Dimensions* sizes) {
   const TensorDesc &input = *desc.tensor("InputTensor"), &indices = *desc.tensor("IndicesTensor");
   const uint32_t axis = desc.uint("Axis"), positions = desc.uint("IndexDimensions");
@@ -61,7 +61,7 @@ Status CheckBatches(const OperatorDesc& desc) {
   return {};
 }
 
-// GATHER_ND: the sizes of the indices without the tuple, then those of the input that the tuple leaves open.
+// GATHER_ND: the indices' sizes without the tuple, then the input's sizes that the tuple does not address.
 Status NdOutputSizes(const OperatorDesc& desc, Dimensions* sizes) {
   const TensorDesc &input = *desc.tensor("InputTensor"), &indices = *desc.tensor("IndicesTensor");
   const uint32_t rank = input.rank, batches = BatchDimensions(desc);
@@ -88,7 +88,7 @@ Status NdOutputSizes(const OperatorDesc& desc, Dimensions* sizes) {
   return {};
 }
 
-// Everything but the output's sizes, which it finds.
+// Checks everything except the output's sizes, which it computes.
 Status CheckAndFindSizes(const OperatorDesc& desc, Dimensions* sizes) {
   if (Is(desc, OperatorType::kGather)) {
     ANYDML_RETURN_IF_ERROR(CheckAxis(desc));
@@ -148,7 +148,7 @@ Status Infer(OperatorDesc* desc) {
   const TensorDesc *input = nullptr, *indices = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputTensor", &input));
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "IndicesTensor", &indices));
-  // The schema's rule, which is checked when the description is complete.
+  // A rule of the schema, which is checked when the description is complete.
   if (input->rank != indices->rank) {
     return InvalidArgument(desc->schema->name, ": InputTensor.DimensionCount is ", input->rank,
                            " but IndicesTensor.DimensionCount is ", indices->rank, "; they must be equal");

@@ -1,9 +1,10 @@
-// GATHER, GATHER_ELEMENTS, GATHER_ND and GATHER_ND1: elements or slices of the input, chosen by indices.
+// GATHER, GATHER_ELEMENTS, GATHER_ND and GATHER_ND1: elements or slices of the input, selected by indices.
 //
 // The rules, the same in every kernel:
 // - a negative index of a signed type wraps once (index + size);
-// - what is out of range then is clamped into the dimension, so that nothing outside of the input is read;
-//   the first such index or tuple, in row-major order of the indices, is reported when somebody listens.
+// - an index that is then out of range is clamped into the dimension, so that nothing outside the input is
+//   read; the first such index or tuple, in row-major order of the indices, is reported if errors are
+//   collected.
 #pragma once
 
 #include <span>
@@ -23,14 +24,13 @@ struct GatherProblem {
   enum class Kind { kAxis, kElements, kNd };  // GATHER, GATHER_ELEMENTS, GATHER_ND1
 
   Kind kind = Kind::kAxis;
-  const char* name = "";  // of the operator, for sentences
+  const char* name = "";  // of the operator, for messages
   TensorDesc input;
   TensorDesc indices;
   TensorDesc output;
   bool wraps = false;  // negative indices count from the end
   uint32_t axis = 0;   // kAxis, kElements
-  // The last dimensions of the tensors that mean something. Of the indices, those of a tuple's components
-  // included.
+  // The number of trailing dimensions that are meaningful; for the indices this includes the tuple's.
   uint32_t input_dimensions = 0;    // kNd
   uint32_t indices_dimensions = 0;  // kAxis, kNd
   uint32_t batch_dimensions = 0;    // kNd: the first of those, which input, indices and output share
@@ -44,11 +44,10 @@ struct GatherProblem {
   }
 };
 
-// The sentence about the tuple at coordinate `at` of the indices (without the component), one of whose
-// indices is out of range. `values`: the indices found there, tuple_size() of them; those of type UINT64 as
-// the INT64 of the same bits.
+// The message about the tuple at coordinate `at` of the indices (without the component), one of whose indices
+// is out of range. `values`: the tuple_size() indices found there; UINT64 ones as the INT64 of the same bits.
 std::string DescribeBadIndex(const GatherProblem& problem, const int64_t* values, const Dimensions& at);
-// The same, with the values that are in `indices`.
+// The same, with the values from `indices`.
 std::string DescribeBadIndex(const GatherProblem& problem, const std::byte* indices, Dimensions at);
 
 CreateFunction<GatherProblem> CreateGatherCpu, CreateGatherReference;

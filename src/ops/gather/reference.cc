@@ -25,14 +25,14 @@ class GatherReference final : public Kernel {
   }
 
  private:
-  // Where the output's element at `at` comes from.
+  // The source of the output's element at `at`.
   Dimensions Source(const std::byte* indices, const Dimensions& at) const {
     const uint32_t rank = p_.output.rank;
     Dimensions source{}, tuple{};
     if (p_.kind == GatherProblem::Kind::kElements) {
       tuple = source = at;
     } else if (p_.kind == GatherProblem::Kind::kAxis) {
-      const uint32_t behind = rank - 1 - p_.axis;  // dimensions of the input behind the axis
+      const uint32_t behind = rank - 1 - p_.axis;  // dimensions of the input after the axis
       const uint32_t k = p_.indices_dimensions;
       for (uint32_t d = 0; d < behind; ++d) source[rank - 1 - d] = at[rank - 1 - d];
       for (uint32_t d = 0; d < k; ++d) tuple[rank - 1 - d] = at[rank - 1 - behind - d];
@@ -56,7 +56,7 @@ class GatherReference final : public Kernel {
     return source;
   }
 
-  // Component `c` of a tuple. Unsigned ones that INT64 does not have are out of range anyway.
+  // Component `c` of a tuple. Unsigned values beyond INT64 are out of range anyway.
   int64_t Wrapped(const std::byte* indices, Dimensions tuple, uint32_t c) const {
     if (p_.kind == GatherProblem::Kind::kNd) tuple[p_.indices.rank - 1] = c;
     const Index index = Load<Index>(indices, ElementOffset(p_.indices, tuple));

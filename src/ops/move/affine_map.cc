@@ -7,7 +7,7 @@ namespace {
 
 using Loops = std::vector<AffineLoop>;
 
-// Neighbours in the order of the target that continue each other become one.
+// Merges neighbouring loops, in the order of the target, that continue each other.
 Loops Coalesced(const AffineMap& map) {
   Loops loops(map.loops.begin(), map.loops.begin() + map.rank);
   std::stable_sort(loops.begin(), loops.end(),

@@ -1,5 +1,5 @@
-// Where elements come from and go to, as loops: what SLICE, SPLIT, JOIN, TILE and their like are made of. A
-// thing of its own, so that a graph can fold it into the strides of its neighbours.
+// Sources and targets of elements as loops: SLICE, SPLIT, JOIN, TILE and the like consist of these. Separate
+// from kernels, so that a graph can fold them into the strides of neighbouring nodes.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Element i of a loop is i strides on from element 0 on both sides. Strides are in elements, of either sign.
+// On both sides element i of a loop is i strides from element 0. Strides are in elements, of either sign.
 struct AffineLoop {
   uint64_t size = 1;
   int64_t from = 0;
@@ -21,7 +21,7 @@ struct AffineLoop {
 inline constexpr uint32_t kMaxMapLoops = 2 * kMaxDimensions;
 
 struct AffineMap {
-  int64_t from = 0;  // where the first element is
+  int64_t from = 0;  // place of the first element
   int64_t to = 0;
   uint32_t rank = 0;
   std::array<AffineLoop, kMaxMapLoops> loops{};
@@ -31,8 +31,8 @@ struct AffineMap {
   }
 };
 
-// Loops as kernels want them: in the order of the target's addresses, which rise, and coalesced. Strides of
-// the source that are negative are there as their two's complement.
+// Loops for kernels: in ascending order of the target's addresses, coalesced. Negative strides of the source
+// are stored as two's complement.
 struct FlatMap {
   enum Operand { kFrom, kTo };
   int64_t from = 0;
@@ -40,7 +40,8 @@ struct FlatMap {
   LoopNest<2> nest;
 };
 
-// Nearly always one. What has more loops than a nest, whatever is coalesced, becomes several.
+// Nearly always a single one. A map with more loops than a nest can have, even after coalescing, becomes
+// several.
 std::vector<FlatMap> Flatten(const AffineMap& map);
 
 }  // namespace anydml

@@ -6,11 +6,11 @@
 namespace anydml {
 namespace {
 
-// i mod n, as in mathematics.
+// The non-negative remainder of i by n.
 int64_t Modulo(int64_t i, int64_t n) { return ((i % n) + n) % n; }
 
-// The elements [to, to + size) of a padded dimension, `periods` times, each time `period` further on; those
-// of the dimension that they are copies of begin at `from`.
+// Elements [to, to + size) of a padded dimension, repeated `periods` times at distances of `period`; they are
+// copies of the dimension's elements from `from` on.
 struct Piece {
   uint64_t size;
   int64_t from;
@@ -21,8 +21,8 @@ struct Piece {
   int64_t period = 0;
 };
 
-// What the elements outside repeat, from the border outward: one or two segments of the dimension, over and
-// over.
+// What the elements outside repeat, from the border outward: one or two segments of the dimension,
+// alternating.
 struct Segments {
   uint64_t count;
   uint64_t size;
@@ -35,7 +35,7 @@ Segments SegmentsOf(PaddingMode mode, int64_t size, bool at_end) {
   const auto length = static_cast<uint64_t>(size);
   switch (mode) {
     case PaddingMode::kReflection:
-      // From the neighbour of the border to the other end, and from that one's neighbour back.
+      // From the border's neighbour to the other end, and from that end's neighbour back.
       if (size > 1) return {2, length - 1, {near + inward, last - near - inward}, {inward, -inward}};
       return {1, 1, {0}, {0}};
     case PaddingMode::kSymmetric:
@@ -68,7 +68,7 @@ void AppendPieces(PaddingMode mode, uint32_t size, uint32_t start, uint32_t padd
   }
 }
 
-// Appends a piece of dimension d, whose elements are `strides` apart.
+// Appends a piece of dimension d with these strides.
 void AppendPiece(const Piece& piece, int64_t from_stride, int64_t to_stride, AffineMap* map) {
   map->from += piece.from * from_stride;
   map->to += piece.to * to_stride;
@@ -76,8 +76,8 @@ void AppendPiece(const Piece& piece, int64_t from_stride, int64_t to_stride, Aff
   map->Append(piece.size, piece.from_step * from_stride, piece.to_step * to_stride);
 }
 
-// Up to so many copies are made straight from the input: every combination of pieces of the dimensions. The
-// other dimensions are padded one by one, from what is in the output by then.
+// Up to this many copies read the input directly: every combination of the dimensions' pieces. Other
+// dimensions are padded one by one, from the output as it is by then.
 constexpr size_t kMaxCombinations = 64;
 
 class BorderBuilder {
@@ -121,7 +121,8 @@ class BorderBuilder {
     }
   }
 
-  // From what the output has between the paddings of this dimension; those of the inner ones are there.
+  // Copies from the output's part between this dimension's paddings; those of inner dimensions are already
+  // written.
   Copies PadDimension(uint32_t across) const {
     Copies copies;
     for (size_t p = 1; p < pieces_[across].size(); ++p) {

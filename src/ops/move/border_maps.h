@@ -1,4 +1,4 @@
-// PADDING beyond constants: what is outside repeats what is inside.
+// PADDING modes other than constants: elements outside repeat elements inside.
 #pragma once
 
 #include <span>
@@ -11,13 +11,14 @@ namespace anydml {
 
 using Copies = std::vector<MoveCopy>;
 
-// Of a tensor's dimension, as a number that may become negative.
+// A dimension's stride, signed.
 inline int64_t StrideOf(const TensorDesc& tensor, uint32_t d) { return int64_t{tensor.strides[d]}; }
 
-// The coordinate that a padded dimension of `size` has at i, which may be outside. `mode` is not kConstant.
+// The coordinate inside a dimension of `size` for coordinate i, which may be outside. `mode` is not
+// kConstant.
 int64_t PaddedCoordinate(PaddingMode mode, int64_t i, int64_t size);
 
-// Nor here.
+// `mode` is not kConstant here either.
 std::vector<Copies> BorderStages(const TensorDesc& input, const TensorDesc& output, PaddingMode mode,
                                  std::span<const uint32_t> start, std::span<const uint32_t> end);
 

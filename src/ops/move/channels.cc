@@ -1,4 +1,4 @@
-// VALUE_SCALE_2D as kernels of element programs, one per channel, on either backend.
+// VALUE_SCALE_2D with an element program's kernel per channel, on any backend.
 #include <utility>
 
 #include "kernel/composite.h"

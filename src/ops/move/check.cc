@@ -14,7 +14,7 @@ using Type = OperatorType;
 
 Type TypeOf(const OperatorDesc& desc) { return static_cast<Type>(desc.schema->type); }
 
-// Attributes with a number per dimension have as many as the tensors have dimensions.
+// Attributes with a number per dimension have as many numbers as the tensors have dimensions.
 Status CheckCount(const OperatorDesc& desc, const char* count, const TensorDesc& tensor) {
   if (desc.uint(count) == tensor.rank) return {};
   return InvalidArgument(desc.schema->name, ": ", count, " is ", desc.uint(count), " but must be ",
@@ -39,7 +39,7 @@ Status CheckSlice(const OperatorDesc& desc) {
   return CheckSizes(desc, "OutputTensor", sizes, "these are Sizes");
 }
 
-// `wide` has the window, `compact` an element for every stride through it.
+// `wide` contains the window, `compact` an element for every stride through it.
 template <typename Desc>
 Status CheckWindow(const OperatorDesc& desc, const Desc& slice, const TensorDesc& wide, const char* wide_name,
                    const TensorDesc& compact, const char* compact_name) {
@@ -162,7 +162,7 @@ Status DepthSpaceSizes(const OperatorDesc& desc, const TensorDesc& input, Dimens
     ANYDML_RETURN_IF_ERROR(divisible(2, block, "BlockSize"));
     ANYDML_RETURN_IF_ERROR(divisible(3, block, "BlockSize"));
     ANYDML_RETURN_IF_ERROR(times_block(1, &c));
-    ANYDML_RETURN_IF_ERROR(times_block(1, &c));  // and its square
+    ANYDML_RETURN_IF_ERROR(times_block(1, &c));  // and once more, for the square
     *sizes = {n, c, h / block, w / block};
   }
   return {};

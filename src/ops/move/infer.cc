@@ -22,13 +22,13 @@ std::vector<TensorDesc>& Tensors(OperatorDesc* desc, const char* name) {
   return std::get<std::vector<TensorDesc>>(desc->fields[static_cast<size_t>(FindField(*desc->schema, name))]);
 }
 
-// Numbers per dimension that may be fewer than the dimensions: validation says so later.
+// An array with a number per dimension may be too short; validation reports that later.
 template <typename T>
 T At(const std::vector<T>& numbers, uint32_t d) {
   return d < numbers.size() ? numbers[d] : T{1};
 }
 
-// Outputs without sizes share what the others leave of the axis; the last one gets the rest, too.
+// Outputs without sizes share what the others leave of the axis; the last one also gets the remainder.
 Status InferSplit(OperatorDesc* desc) {
   const TensorDesc* input = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputTensor", &input));
@@ -66,7 +66,7 @@ Status InferJoin(OperatorDesc* desc) {
   return {};
 }
 
-// Sizes that do not fit are refused here, where the attributes that give them are known.
+// Sizes that do not fit are refused here, where the attributes that cause them are known.
 Status InferredSize(const OperatorDesc& desc, const TensorDesc& input, uint32_t d, uint64_t* size) {
   *size = input.sizes[d];
   switch (static_cast<Type>(desc.schema->type)) {
@@ -81,7 +81,7 @@ Status InferredSize(const OperatorDesc& desc, const TensorDesc& input, uint32_t 
       *size = 1 + (window - 1) / static_cast<uint64_t>(std::abs(stride));
       return {};
     }
-    case Type::kSliceGrad: {  // the smallest that has the window
+    case Type::kSliceGrad: {  // the smallest that contains the window
       const uint64_t window = At(Numbers<uint32_t>(desc, "InputWindowSizes"), d);
       if (window == 0) return ZeroElement(desc, "InputWindowSizes", d);
       *size = At(Numbers<uint32_t>(desc, "InputWindowOffsets"), d) + window;

@@ -13,14 +13,14 @@ namespace {
 
 using Type = OperatorType;
 
-// A box of `sizes` from the beginning of both tensors.
+// A box of `sizes` at the beginning of both tensors.
 AffineMap BoxMap(const Dimensions& sizes, const TensorDesc& from, const TensorDesc& to) {
   AffineMap map;
   for (uint32_t d = 0; d < to.rank; ++d) map.Append(sizes[d], StrideOf(from, d), StrideOf(to, d));
   return map;
 }
 
-// Element c of `compact` is element start + step c of `wide`.
+// Element c of `compact` is element start + step * c of `wide`.
 struct Window {
   std::array<int64_t, kMaxDimensions> start{};
   std::array<int64_t, kMaxDimensions> step{};
@@ -63,8 +63,8 @@ Copies Slice1Copies(const OperatorDesc& desc) {
   return {{.map = WindowMap(window, slice.output, slice.input, /*to_wide=*/false)}};
 }
 
-// The elements of `output` around the box of `sizes` that begins at `start`: slabs, each as thick as the box
-// in the dimensions before its own.
+// The elements of `output` around the box of `sizes` at `start`: slabs, which in the dimensions before their
+// own are as wide as the box.
 void AppendFrame(const TensorDesc& output, const Window& box, const Dimensions& sizes, Copies* copies) {
   const auto append = [&](uint32_t across, uint64_t begin, uint64_t end) {
     if (begin == end) return;
@@ -179,7 +179,7 @@ std::vector<Copies> PaddingStagesOf(const Desc& desc) {
   return {copies};
 }
 
-// A FLOAT as an element: toward zero and saturated where that is an integer.
+// A FLOAT as an element; for integers truncated and saturated.
 uint64_t FillBits(float value, DataType type) {
   switch (type) {
     case DataType::kFloat32:

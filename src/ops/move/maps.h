@@ -1,4 +1,4 @@
-// The affine maps of a description that was checked.
+// The affine maps of a checked description.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace anydml {
 
 MoveProblem BuildMoveProblem(const OperatorDesc& desc);
 
-// The window of SLICE1 and SLICE_GRAD begins at its end where the stride is negative.
+// With a negative stride, the window of SLICE1 and SLICE_GRAD begins at its end.
 constexpr int64_t WindowStart(uint32_t offset, uint32_t size, int32_t stride) {
   return stride > 0 ? int64_t{offset} : int64_t{offset} + size - 1;
 }

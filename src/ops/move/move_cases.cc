@@ -25,7 +25,7 @@ constexpr Type kOperators[] = {Type::kSlice,
 constexpr DataType kTypes[] = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
                                DataType::kInt32,   DataType::kInt16,   DataType::kInt8,    DataType::kUInt64,
                                DataType::kUInt32,  DataType::kUInt16,  DataType::kUInt8};
-// Of an output that is larger than its input.
+// For outputs that are larger than their inputs.
 constexpr uint64_t kMostElements = 1 << 14;
 
 class MoveCaseMaker {
@@ -137,7 +137,7 @@ class MoveCaseMaker {
         {{"InputCount", count}, {"InputTensors", pieces}, {"OutputTensor", Output(sizes)}, {"Axis", axis}}));
   }
 
-  // Of a tensor of `sizes`, whose dimension d may become so much longer.
+  // How much longer dimension d of a tensor of `sizes` may become.
   static uint32_t MostOf(const Sizes& sizes, size_t d) {
     uint64_t count = 1;
     for (const uint32_t size : sizes) count *= size;
@@ -157,7 +157,7 @@ class MoveCaseMaker {
                                     {"Repeats", repeats}}));
   }
 
-  // Mostly few elements, now and then several times the dimension.
+  // Usually a few elements, sometimes several times the dimension.
   uint32_t Padding(uint32_t size, uint32_t most) {
     if (source_.OneIn(3)) return 0;
     return std::min(most - size, source_.OneIn(4) ? Between(0, 5 * size) : Between(0, 3));

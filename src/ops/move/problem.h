@@ -1,6 +1,6 @@
-// Elements that only change places: SLICE, SLICE1, SLICE_GRAD, SPLIT, JOIN, TILE, PADDING, PADDING1 and the
-// four between depth and space. All are copies through affine maps; which elements a description moves where
-// is in maps.h, how they are copied is the kernels' business.
+// Operators that only move elements: SLICE, SLICE1, SLICE_GRAD, SPLIT, JOIN, TILE, PADDING, PADDING1 and the
+// four between depth and space. All are copies through affine maps, which maps.h derives from descriptions
+// and kernels execute.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ std::span<const Operator> MoveOperators();
 struct MoveCopy {
   enum Source { kInput, kOutput, kFill };
   Source source = kInput;
-  uint32_t from = 0;  // binding index of the source; of no meaning with kFill
+  uint32_t from = 0;  // binding index of the source; unused with kFill
   uint32_t to = 0;    // of the output
   AffineMap map = {};
 };
@@ -30,10 +30,10 @@ struct MoveProblem {
 
   DataType type = DataType::kUnknown;
   uint64_t fill = 0;  // the bits of kFill's elements
-  // Copies of one stage may run in any order and at the same time. A stage may read what those before it
+  // Copies of one stage may run in any order and at the same time. A stage may read what earlier stages
   // wrote.
   std::vector<std::vector<MoveCopy>> stages;
-  OperatorDesc desc;  // what the reference goes by
+  OperatorDesc desc;  // for the reference
 };
 
 std::unique_ptr<const Kernel> CreateMoveCpu(const MoveProblem& problem, const LowerContext& context,

@@ -1,5 +1,5 @@
-// Every operator as its page says: for each element of an output, which element of an input it is. Nothing of
-// the affine maps is used here.
+// Every operator as its documentation says: for each element of an output, the element of an input that it
+// copies. Does not use the affine maps.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Type = OperatorType;
 
-// The elements of one run. `width` in bytes.
+// Copies the elements of one run. `width` in bytes.
 struct Mover {
   const KernelArguments& arguments;
   uint64_t width;
@@ -38,7 +38,7 @@ struct Mover {
   }
 };
 
-// Coordinate `at` of the window, in the tensor that it is a window of.
+// Coordinate `at` of the window, in the tensor that contains the window.
 template <typename Desc>
 int64_t InWindow(const Desc& desc, uint32_t at, uint32_t d) {
   const int64_t stride = desc.input_window_strides[d];
@@ -112,7 +112,7 @@ void RunPadding(const Mover& mover, const Desc& desc, uint64_t value) {
   });
 }
 
-// The channel of a block's pixel.
+// The channel of a pixel in a block.
 uint32_t BlockChannel(DepthSpaceOrder order, uint32_t block, uint32_t channels, uint32_t channel,
                       uint32_t row, uint32_t column) {
   return order == DepthSpaceOrder::kDepthColumnRow ? (row * block + column) * channels + channel

@@ -1,4 +1,5 @@
-// REVERSE_SUBSEQUENCES: the first elements of every sequence along an axis, as many as data says, in reverse.
+// REVERSE_SUBSEQUENCES: reverses the first elements of every sequence along an axis; the data give their
+// number.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct ReverseProblem {
   uint32_t axis = 0;
 };
 
-// Where element i of a sequence comes from, of whose elements the first `length` are reversed. (constexpr:
-// compiled for devices, too.)
+// The source of element i of a sequence whose first `length` elements are reversed. (constexpr: compiled for
+// devices, too.)
 constexpr uint64_t ReversedIndex(uint64_t i, uint64_t length) { return i < length ? length - 1 - i : i; }
 
 std::unique_ptr<const Kernel> CreateReverseCpu(const ReverseProblem& problem, const LowerContext& context,

@@ -23,7 +23,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
                          typed.input.sizes[1], ", that of InputTensor.Sizes[1]");
 }
 
-// ACTIVATION_LINEAR of one channel.
+// ACTIVATION_LINEAR for one channel.
 ElementProblem ChannelProblem(const ValueScale2dDesc& desc, float bias) {
   TensorDesc input = desc.input, output = desc.output;
   input.sizes[1] = output.sizes[1] = 1;

@@ -22,10 +22,10 @@ struct ValueScaleProblem {
   TensorDesc output;
   float scale = 1;
   std::vector<float> bias;               // one per channel
-  std::vector<ElementProblem> channels;  // of the elements of a channel
+  std::vector<ElementProblem> channels;  // for the elements of a channel
 };
 
-// For both backends.
+// For all backends.
 std::unique_ptr<const Kernel> CreateValueScale(const ValueScaleProblem& problem, const LowerContext& context,
                                                std::string* why_not);
 std::unique_ptr<const Kernel> CreateValueScaleReference(const ValueScaleProblem& problem,

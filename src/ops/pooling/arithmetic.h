@@ -1,4 +1,4 @@
-// What the kernels of both backends compute with; the references have their own.
+// Arithmetic of the kernels of all backends; the references have their own.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace anydml::pooling {
 
-// ---- Maxima are of keys: numbers that compare as elements do. NaNs are one, the largest.
+// ---- Maxima are taken of keys: numbers that are ordered as elements are. NaNs have one key, the largest.
 
 template <typename T>
 struct KeyType {
@@ -43,7 +43,7 @@ ANYDML_LANE Key<T> KeyOf(T x) {
   }
 }
 
-// What a window without a valid tap has.
+// The result of a window without a valid tap.
 template <typename T>
 constexpr T Lowest() {
   if constexpr (std::is_same_v<T, Half>) {
@@ -61,7 +61,7 @@ ANYDML_LANE float WithOneNan(float x) {
   return x == x ? x : lane::kNan;  // NOLINT(misc-redundant-expression)
 }
 
-// |x|^p. In double precision, so that it is the same everywhere.
+// |x|^p, in double precision so that it is the same everywhere.
 ANYDML_LANE float LpTerm(float x, uint32_t p) {
   const float magnitude = x < 0 ? -x : x;
   if (p == 1) return magnitude;
@@ -88,7 +88,7 @@ struct Quantization {
   float lowest;  // of the output's type
 };
 
-// The mean of `taps` numbers, quantised: a whole number of the output's type.
+// The mean of `taps` numbers, quantised to an integer of the output's type.
 ANYDML_LANE float QuantizedMean(float sum, float taps, const Quantization& q) {
   const float mean = taps == 0 ? 0 : sum * q.input_scale / taps;
   const float quotient = mean / q.output_scale;

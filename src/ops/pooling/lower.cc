@@ -127,7 +127,7 @@ Status InferMaxPoolingGrad(OperatorDesc* desc) {
   return {};
 }
 
-// The smallest input that has as many windows.
+// The smallest input with as many windows.
 Status InferAveragePoolingGrad(OperatorDesc* desc) {
   const TensorDesc* given = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputGradientTensor", &given));

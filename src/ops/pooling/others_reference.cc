@@ -60,7 +60,7 @@ class Gradient {
   }
 
  private:
-  // Windows before that one end before the place.
+  // Earlier windows end before the place.
   uint32_t FirstWindow(uint32_t d, const Coordinates& place) const {
     const WindowAxis& axis = p_.shape.axes[d];
     const uint64_t at = uint64_t{place[2 + d]} + axis.start, reach = uint64_t{axis.size} * axis.dilation;
@@ -81,7 +81,7 @@ class Gradient {
     return true;
   }
 
-  // What a window passes on to one of its places.
+  // What a window contributes to one of its places.
   float Share(const Coordinates& window, const Coordinates& place) const {
     const float gradient = LoadNumber<T>(windows_, OffsetOf(p_.input_gradient, window));
     if (p_.is_max()) return Maximum(window) == place ? gradient : 0;

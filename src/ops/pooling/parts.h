@@ -1,4 +1,4 @@
-// Kernels that are made of others: what both backends share of them.
+// Composite kernels that all backends share.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// A gradient. That of a maximum finds first where the maxima are: a pooling that has indices only.
+// A gradient. That of a maximum first finds the maxima's positions, with a pooling that outputs indices only.
 class GradKernel : public CompositeKernel {
  protected:
   GradKernel(const PoolingGradProblem& problem, LoweredOperator maxima) : p_(problem) {
@@ -60,8 +60,8 @@ std::unique_ptr<const Kernel> CreateGradKernel(const PoolingGradProblem& problem
   return std::make_unique<Grad>(problem, context, std::move(maxima));
 }
 
-// MAX_UNPOOLING scatters the input into zeros, all of which are one element in scratch. An output that is not
-// packed is scattered into scratch and copied.
+// MAX_UNPOOLING scatters the input into zeros, which are one broadcast element in scratch. If the output is
+// not packed, it scatters into scratch and copies.
 class UnpoolingKernel : public CompositeKernel {
  public:
   UnpoolingKernel(const MaxUnpoolingProblem& problem, LoweredOperator scatter, LoweredOperator copy) {
@@ -73,11 +73,11 @@ class UnpoolingKernel : public CompositeKernel {
     if (copies_) copy_ = AddPart(copy.implementation, std::move(copy.kernel));
   }
 
-  // What is out of range is dropped without a word.
+  // Indices out of range are dropped silently.
   uint32_t note_count() const override { return 0; }
 
  protected:
-  // After zero_ has been set.
+  // Call it after zero_ is set.
   Status RunParts(const KernelArguments& arguments) const {
     const Buffer scattered = copies_ ? packed_.In(arguments.temporary) : arguments.outputs[0];
     const Buffer inputs[] = {zero_.In(arguments.temporary), arguments.inputs[1], arguments.inputs[0]};
@@ -102,7 +102,7 @@ class UnpoolingKernel : public CompositeKernel {
   uint32_t copy_ = 0;
 };
 
-// SCATTER_ND into the output as one dimension.
+// SCATTER_ND into the output, seen as one dimension.
 inline ScatterProblem ScatterOf(const MaxUnpoolingProblem& problem) {
   constexpr uint32_t kRank = 5;
   const auto with_leading_one = [](const TensorDesc& tensor) {
@@ -122,7 +122,7 @@ inline ScatterProblem ScatterOf(const MaxUnpoolingProblem& problem) {
   const uint32_t line[kRank] = {1, 1, 1, 1, elements};
   scatter.output = PackedTensor(problem.output.type, line, kRank);
   scatter.input = scatter.output;
-  scatter.input.strides = {};  // zeros
+  scatter.input.strides = {};  // broadcast zero
   scatter.indices = problem.indices;
   scatter.indices.rank = kRank;
   scatter.indices.sizes[kRank - 1] = 1;

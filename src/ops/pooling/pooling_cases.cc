@@ -18,15 +18,16 @@ constexpr DataType kNumbers[] = {DataType::kFloat32, DataType::kFloat16, DataTyp
 constexpr DataType kBytes[] = {DataType::kInt8, DataType::kUInt8};
 constexpr DataType kIndices[] = {DataType::kUInt32, DataType::kUInt64};
 
-// Sizes of both tensors and the windows between them.
+// The sizes of both tensors and the windows between them.
 struct Windows {
   Numbers input, output;
   Numbers strides, sizes, start, end, dilations;
-  bool packed = false;         // so are the tensors
-  bool channels_last = false;  // of the tensors
+  bool packed = false;         // the tensors are packed
+  bool channels_last = false;  // the tensors are channels-last
 };
 
-// A dimension of the input, and windows over it: most of them within, some larger than it, some overhanging.
+// A dimension of the input and windows over it: most of them inside, some larger than it, some extending
+// beyond it.
 void DrawAxis(CaseMaker& make, bool dilated, uint32_t longest, Windows* w) {
   ByteSource& source = make.source();
   const uint32_t input = source.OneIn(12) ? source.Between(1, longest) : source.Between(1, 12);
@@ -51,7 +52,7 @@ void DrawAxis(CaseMaker& make, bool dilated, uint32_t longest, Windows* w) {
   w->dilations.push_back(dilation);
 }
 
-// What models have: whole planes, or small windows that are the same in both dimensions.
+// Typical of models: whole planes, or small windows that are the same in both dimensions.
 Windows DrawUsual(CaseMaker& make) {
   ByteSource& source = make.source();
   constexpr uint32_t kWindows[][3] = {{3, 2, 1}, {3, 2, 0}, {3, 1, 1}, {2, 2, 0}};  // size, stride, padding
@@ -78,7 +79,7 @@ Windows DrawUsual(CaseMaker& make) {
 Windows DrawAny(CaseMaker& make, bool dilated, uint32_t longest) {
   Windows w;
   const uint32_t rank = make.source().OneIn(3) ? 3 : 2;
-  // Channels are many where they are what is side by side in memory.
+  // Many channels if they are contiguous.
   w.channels_last = make.source().OneIn(5);
   const uint32_t channels = w.channels_last ? make.source().Between(4, 72) : make.source().Between(1, 5);
   w.input = w.output = {make.source().Between(1, 3), channels};
@@ -95,7 +96,7 @@ Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
   return w;
 }
 
-// Also with the channels innermost, as clients have them.
+// Also channels-last, as clients use it.
 TensorDesc DrawTensor(CaseMaker& make, DataType type, const Windows& w, bool is_input, bool is_pooled) {
   const Numbers& sizes = is_pooled ? w.output : w.input;
   if (w.packed && !make.source().OneIn(4)) return Packed(type, sizes);

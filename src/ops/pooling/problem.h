@@ -2,12 +2,12 @@
 //
 // The rules, the same in every kernel:
 // - padding is never a maximum; of equal elements the first in row-major order counts. NaN is larger than
-//   everything else and +0 than -0. A window without a valid tap has the lowest number, and index 0;
+//   everything else, and +0 than -0. A window without a valid tap gives the lowest number, and index 0;
 // - indices count the elements of the whole logical input;
-// - sums are of FLOAT32, from +0 on. Each column of a window, which is the taps at one place of the last
-//   dimension, is added up in row-major order; then the columns. Up to kColumnsInARow one after the other;
-//   otherwise column k in lane k % kSumLanes, then the upper half of the lanes to the lower one, until one is
-//   left.
+// - sums are FLOAT32 and start at +0. Each column of a window, which is its taps at one position of the last
+//   dimension, is summed in row-major order; then the columns are: up to kColumnsInARow one after the other;
+//   otherwise column k in lane k % kSumLanes, then the upper half of the lanes is added to the lower one,
+//   until one lane is left.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kPoolingRank = 5;     // N, C, D, H, W; two spatial dimensions have a depth of 1
+inline constexpr uint32_t kPoolingRank = 5;     // N, C, D, H, W; with two spatial dimensions the depth is 1
 inline constexpr uint32_t kSpatialRank = 3;     // D, H, W
 inline constexpr uint32_t kColumnsInARow = 16;  // of a window
 inline constexpr uint32_t kSumLanes = 32;
@@ -59,9 +59,9 @@ struct PoolingProblem {
   PoolingTensor input = {};
   PoolingTensor output = {};
   PoolingTensor indices = {};    // kMax
-  bool include_padding = false;  // in what averages are divided by
+  bool include_padding = false;  // in the number by which averages are divided
   uint32_t p = 2;                // kLp
-  // kQuantizedAverage: one for all channels (stride 0) or one for each. Inputs 1 to 4 of the operator.
+  // kQuantizedAverage: one for all channels (stride 0) or one per channel. Inputs 1 to 4 of the operator.
   enum Parameter { kInputScale, kInputZeroPoint, kOutputScale, kOutputZeroPoint, kParameters };
   std::array<uint64_t, kParameters> parameter_strides{};
   std::array<bool, kParameters> has_parameter{};
@@ -69,13 +69,13 @@ struct PoolingProblem {
 
 Exactness PoolingBound(const PoolingProblem& problem);
 
-// The gradient of an average or of a maximum. For each element of the output gradient, from +0 on, the
-// windows that have a tap there are added up in row-major order.
+// The gradient of an average or of a maximum. For each element of the output gradient, starting at +0, the
+// windows that have a tap there are added in row-major order.
 struct PoolingGradProblem {
   static constexpr std::string_view kFamily = "pooling_grad";
 
   PoolingShape shape = {};
-  PoolingTensor input = {};            // kUnknown: of an average
+  PoolingTensor input = {};            // kUnknown: an average
   PoolingTensor input_gradient = {};   // of the windows
   PoolingTensor output_gradient = {};  // of the input
   bool include_padding = false;
@@ -83,8 +83,8 @@ struct PoolingGradProblem {
   bool is_max() const { return input.present(); }
 };
 
-// Output: zeros, but for elements of the input at the places in the logical output that indices say. The
-// latest in row-major order wins, and what is out of range is dropped.
+// Output: zeros, except for elements of the input at the positions in the logical output that indices give.
+// The latest in row-major order wins; positions out of range are dropped.
 struct MaxUnpoolingProblem {
   static constexpr std::string_view kFamily = "max_unpooling";
 
@@ -94,7 +94,7 @@ struct MaxUnpoolingProblem {
   ElementProblem copy;  // from a packed tensor to the output
 };
 
-// What a window's sum in one dimension of an average is divided by.
+// The divisor of a window's sum in one dimension of an average.
 constexpr uint32_t DivisorTaps(const WindowAxis& axis, uint32_t window, bool include_padding) {
   return include_padding ? TapsWithPadding(axis, window) : ValidTaps(axis, window).count();
 }

@@ -29,7 +29,7 @@ void ForEachWindow(const PoolingShape& shape, Body&& body) {
 }
 
 // Calls body(where) for the valid taps of window `at` in columns [begin, end), in row-major order. Windows
-// may be much larger than what they see.
+// may be much larger than the part of the input that they cover.
 template <typename Body>
 void ForEachTap(const PoolingShape& shape, const Coordinates& at, uint32_t begin, uint32_t end, Body&& body) {
   const auto& axes = shape.axes;

@@ -17,8 +17,8 @@ WindowAxis AxisOf(const WindowFields& fields, uint32_t i, uint32_t input, uint32
           .end = fields.end[i]};
 }
 
-// Windows begin within the padded input. Clients that round their number up have one beyond it where strides
-// are larger than windows.
+// Windows begin within the padded input. Clients that round the number of windows up have one beyond it if
+// strides are larger than windows.
 uint64_t MostWindows(const WindowAxis& axis) {
   const uint64_t padded = PaddedSize(axis), extent = ExtentOf(axis), stride = axis.stride;
   const uint64_t begin_within = (padded - 1) / stride + 1;
@@ -41,7 +41,7 @@ Status CheckFields(const OperatorDesc& desc, const WindowFields& fields, const c
     ANYDML_RETURN_IF_ERROR(at_least_one("Strides", i, fields.strides[i]));
     ANYDML_RETURN_IF_ERROR(at_least_one("WindowSize", i, fields.sizes[i]));
     ANYDML_RETURN_IF_ERROR(at_least_one("Dilations", i, fields.dilation(i)));
-    // Rounding the number of windows up still leaves one of them.
+    // Rounding the number of windows up still gives at least one.
     const WindowAxis axis = AxisOf(fields, i, input.sizes[2 + i], 1);
     if (ExtentOf(axis) >= PaddedSize(axis) + axis.stride) {
       return InvalidArgument(desc.schema->name, ": WindowSize[", i, "] is ", axis.size, ", which covers ",

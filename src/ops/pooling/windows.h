@@ -1,4 +1,4 @@
-// The windows of an operator's description: what all operators of the family check and infer.
+// The windows in an operator's description: what all operators of the family check and infer.
 #pragma once
 
 #include <span>
@@ -14,12 +14,12 @@ struct WindowFields {
   std::span<const uint32_t> sizes;
   std::span<const uint32_t> start;
   std::span<const uint32_t> end;
-  std::span<const uint32_t> dilations;  // none: all are 1
+  std::span<const uint32_t> dilations;  // empty: all are 1
 
   uint32_t dilation(uint32_t i) const { return dilations.empty() ? 1 : dilations[i]; }
 };
 
-// Of a generated description.
+// From a generated description.
 template <typename Desc>
 WindowFields WindowFieldsOf(const Desc& desc) {
   WindowFields fields = {desc.strides, desc.window_size, desc.start_padding, desc.end_padding, {}};
@@ -27,13 +27,14 @@ WindowFields WindowFieldsOf(const Desc& desc) {
   return fields;
 }
 
-// `input` and `output` name the tensors that the windows slide over and that have an element per window.
+// `input` and `output` are the names of the tensor that the windows slide over and of the tensor with an
+// element per window.
 Status CheckWindows(const OperatorDesc& desc, const WindowFields& fields, const char* input,
                     const char* output);
 
 PoolingShape ShapeOf(const WindowFields& fields, const TensorDesc& input, const TensorDesc& output);
 
-// With a depth of 1 where there is none. A null tensor is absent.
+// With a depth of 1 if there is none. A null tensor is absent.
 PoolingTensor PoolingTensorOf(const TensorDesc* tensor);
 
 // The sizes of a tensor with an element per window.

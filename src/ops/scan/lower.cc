@@ -72,7 +72,7 @@ bool NeighboursAreBeside(const ScanLoops& loops) {
 Exactness ScanBound(const ScanProblem& problem) {
   const bool is_half = problem.output.type == DataType::kFloat16;
   if (!is_half && problem.output.type != DataType::kFloat32) return {};
-  // Twice n * 2^-24: the reference rounds, too.
+  // Twice n * 2^-24, because the reference rounds, too.
   const double rounding = problem.output.sizes[problem.axis] * 0x1p-23;
   return {.float16_ulps = 1, .relative = rounding + (is_half ? 0x1p-10 : 0)};
 }

@@ -1,4 +1,4 @@
-// NONZERO_COORDINATES: how many elements are not zero, and where they are, in row-major order.
+// NONZERO_COORDINATES: the number of elements that are not zero, and their coordinates in row-major order.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct NonzeroProblem {
   TensorDesc coordinates;  // {..., rows, columns}; a column for each of the input's last dimensions
 };
 
-// The bits of an element of which one is set when it is not zero: the sign of a float does not count.
+// The bits that tell whether an element is not zero: a float's sign does not count.
 constexpr uint32_t NonzeroMask(DataType type) {
   return type == DataType::kFloat32 ? 0x7FFFFFFFu : type == DataType::kFloat16 ? 0x7FFFu : ~0u;
 }

@@ -6,7 +6,7 @@
 namespace anydml {
 namespace {
 
-// Dimensions without the leading ones of size 1.
+// Number of dimensions without leading ones of size 1.
 uint32_t EffectiveRank(const TensorDesc& tensor) {
   uint32_t d = 0;
   while (d < tensor.rank && tensor.sizes[d] == 1) ++d;

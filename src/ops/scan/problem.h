@@ -1,5 +1,5 @@
 // CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: a running sum or product along an axis. NONZERO_COORDINATES is
-// nonzero.h's.
+// in nonzero.h.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace anydml {
 
 std::span<const Operator> ScanOperators();
 
-// Input and output may be the same memory where their layouts are identical: kernels have read an element,
-// and all that they need of those behind it, when they write it.
+// Input and output may be the same memory if their layouts are identical: before kernels write an element
+// they have read it, and everything they need of later ones.
 struct ScanProblem {
   static constexpr std::string_view kFamily = "scan";
 
@@ -27,8 +27,8 @@ struct ScanProblem {
   bool reverse = false;    // from the end of the axis
 };
 
-// Running totals: FLOAT16 is converted to FLOAT32 and rounded when it is stored; integers wrap, so that
-// signed ones are as good as unsigned ones.
+// Running totals: FLOAT16 is converted to FLOAT32 and rounded when it is stored; integers wrap, so signed
+// ones can be treated as unsigned.
 
 // (constexpr: nvcc compiles them for the device, too.)
 template <typename T, bool kMultiplies>
@@ -48,10 +48,10 @@ struct ScanLoops {
 };
 ScanLoops MakeScanLoops(const ScanProblem& problem);
 
-// Whether neighbours in memory are in neighbouring sequences, rather than in the same one.
+// Whether elements that are contiguous in memory belong to different sequences.
 bool NeighboursAreBeside(const ScanLoops& loops);
 
-// What a sum in any order may be off.
+// The possible error of a sum in any order.
 Exactness ScanBound(const ScanProblem& problem);
 
 CreateFunction<ScanProblem> CreateScanCpuBlocks, CreateScanCpuLines, CreateScanReference;

@@ -6,7 +6,7 @@
 namespace anydml {
 namespace {
 
-// Loads and stores by data type; Total is what runs along.
+// Loads and stores by data type; Total is the type of the running total.
 template <typename Total>
 Total LoadNumber(DataType type, const std::byte* data, uint64_t at) {
   if (type == DataType::kFloat16) return static_cast<Total>(ToFloat(Load<Half>(data, at)));
@@ -53,7 +53,7 @@ class ScanReference final : public Kernel {
   ScanProblem problem_;
 };
 
-// Whether the element is zero, whichever its sign.
+// Whether the element is zero, of either sign.
 bool IsZero(DataType type, const std::byte* data, uint64_t at) {
   switch (type) {
     case DataType::kFloat32:

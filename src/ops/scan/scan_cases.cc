@@ -11,7 +11,7 @@ constexpr DataType kSmallTypes[] = {DataType::kFloat32, DataType::kFloat16, Data
                                     DataType::kInt16,   DataType::kInt8,    DataType::kUInt32,
                                     DataType::kUInt16,  DataType::kUInt8};
 
-// Numbers of which a sum or product in any order is exact, or at least has a small relative error.
+// Numbers whose sum or product is exact in any order, or at least has a small relative error.
 Bytes FloatContent(const TensorDesc& tensor, bool multiplies, CaseMaker& make) {
   std::mt19937_64 random(make.source().Word());
   const bool exact = make.source().OneIn(2);
@@ -57,7 +57,7 @@ Case MakeNonzero(CaseMaker& make) {
                 {"OutputCountTensor", make.Output(DataType::kUInt32, std::vector<uint32_t>(rank, 1))},
                 {"OutputCoordinatesTensor", make.Output(DataType::kUInt32, coordinates)}});
   problem.inputs = {make.Content(input)};
-  // Mostly zeros, or as it comes.
+  // Mostly zeros, or random.
   if (make.source().OneIn(2)) {
     std::mt19937_64 random(make.source().Word());
     for (uint8_t& byte : problem.inputs[0]) byte = random() % 8 == 0 ? byte : 0;

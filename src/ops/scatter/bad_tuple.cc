@@ -33,7 +33,7 @@ std::string DescribeBadTuple(const ScatterProblem& p, const int64_t* values, Dim
     list += StrCat(c == 0 ? "" : ",", ValueToString(p, values[c]));
     if (bad == p.tuple_size() && !InRange(p, values[c], p.output.sizes[p.target_dimension(c)])) bad = c;
   }
-  bad = std::min(bad, p.tuple_size() - 1);  // none, if somebody wrote to the indices meanwhile
+  bad = std::min(bad, p.tuple_size() - 1);  // none, if the indices were changed meanwhile
   const uint32_t dimension = p.target_dimension(bad);
   const uint64_t size = p.output.sizes[dimension];
   const std::string low = p.wraps ? StrCat("-", size) : "0";

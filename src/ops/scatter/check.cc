@@ -17,8 +17,8 @@ Status CheckTupleSize(const ScatterNdDesc& desc) {
                          input_dimensions, "]");
 }
 
-// Right-aligned: the indices' sizes without the tuple, then the input's sizes
-// that the tuple leaves open.
+// Right-aligned: the indices' sizes without the tuple, then the input's sizes that the tuple does not
+// address.
 Status UpdatesSizes(const ScatterNdDesc& desc, Dimensions* sizes) {
   const uint32_t rank = desc.input.rank;
   const uint32_t positions = desc.indices_dimension_count - 1;
@@ -51,7 +51,7 @@ Status CheckScatterNd(const OperatorDesc& desc, FeatureLevel) {
                     "dimensions that a tuple addresses");
 }
 
-// That updates have the sizes of the indices is in the schema.
+// The schema already requires updates to have the indices' sizes.
 Status CheckScatterElements(const OperatorDesc& desc, FeatureLevel) {
   ANYDML_RETURN_IF_ERROR(CheckAxis(desc));
   const auto scatter = ScatterElementsDesc::From(desc);

@@ -1,12 +1,11 @@
-// What a scatter kernel is made for.
+// The problem of a scatter kernel.
 //
 // The rules, the same in every kernel:
 // - of several updates of one element the latest in row-major order of the updates wins;
 // - a negative index of a signed type wraps once (index + size);
-// - what is out of range then is dropped, with all of its slice; the first such
-//   tuple is reported when somebody listens;
-// - input and output may be the same memory when their layouts are identical:
-//   then nothing is copied.
+// - a tuple that is then out of range is dropped with its whole slice; the first such tuple is reported if
+//   errors are collected;
+// - input and output may be the same memory if their layouts are identical: then nothing is copied.
 #pragma once
 
 #include <string>
@@ -20,8 +19,8 @@ struct ScatterProblem {
   static constexpr std::string_view kFamily = "scatter";
 
   enum class Kind { kNd, kElements };
-  // Whether input and output are the same memory. It is known when an operator runs; kernels that are made
-  // of one for each case ask for those.
+  // Whether input and output are the same memory. This is known only when an operator runs; composite kernels
+  // have a part for each case.
   enum class Memory { kUnknown, kApart, kSame };
 
   Kind kind = Kind::kNd;
@@ -44,14 +43,13 @@ struct ScatterProblem {
   }
 };
 
-// The sentence about the tuple at coordinate `at` of the indices (without the component), one
-// of whose indices is out of range. `values`: the indices found there, tuple_size() of them;
-// those of type UINT64 as the INT64 of the same bits.
+// The message about the tuple at coordinate `at` of the indices (without the component), one of whose indices
+// is out of range. `values`: the tuple_size() indices found there; UINT64 ones as the INT64 of the same bits.
 std::string DescribeBadTuple(const ScatterProblem& problem, const int64_t* values, Dimensions at);
-// The same, with the values that are in `indices`.
+// The same, with the values from `indices`.
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
 
-// The implementations, fastest first, the reference last (lower.cc), and their create functions.
+// The implementations, fastest first, the reference last (lower.cc), and their factories.
 CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterReference;
 CreateFunction<ScatterProblem> CreateScatterCudaByMemory, CreateScatterCudaSmall, CreateScatterCudaLines,
     CreateScatterCudaTiles, CreateScatterCudaGather, CreateScatterCudaClaims;

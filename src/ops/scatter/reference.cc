@@ -40,9 +40,8 @@ class ScatterReference final : public Kernel {
   }
 
  private:
-  // SCATTER_ND: the coordinate in the indices (component 0) of the tuple that places
-  // update `at`. An update's coordinate is, right-aligned, the tuple's position
-  // followed by the position within the slice.
+  // SCATTER_ND: the coordinate in the indices (component 0) of the tuple that places update `at`. An update's
+  // coordinate is, right-aligned, the tuple's position followed by the position within the slice.
   Dimensions TupleOfSliceElement(const Dimensions& at) const {
     const ScatterProblem& p = problem_;
     const uint32_t rank = p.updates.rank;
@@ -54,7 +53,7 @@ class ScatterReference final : public Kernel {
     return tuple;
   }
 
-  // Where update `at` goes; nothing when an index is out of range.
+  // The target of update `at`; empty if an index is out of range.
   std::optional<Dimensions> Target(const std::byte* indices, Dimensions tuple, const Dimensions& at) const {
     const ScatterProblem& p = problem_;
     Dimensions target{};

@@ -1,5 +1,5 @@
-// SCATTER_ND and SCATTER_ELEMENTS (alias SCATTER): a copy of the input in which
-// chosen elements or slices are replaced by updates.
+// SCATTER_ND and SCATTER_ELEMENTS (alias SCATTER): a copy of the input in which selected elements or slices
+// are replaced by updates.
 #pragma once
 
 #include "ops/operator.h"

@@ -11,7 +11,7 @@ constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat16, DataType:
                                DataType::kUInt16,  DataType::kUInt8,   DataType::kFloat64};
 constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType::kUInt64, DataType::kUInt32};
 
-// Types, layouts and contents for given sizes. The indices are of a dimension of `size`.
+// Types, layouts and contents for given sizes. Indices address a dimension of `size`.
 Case MakeScatter(OperatorType type, const std::vector<uint32_t>& sizes,
                  const std::vector<uint32_t>& index_sizes, const std::vector<uint32_t>& update_sizes,
                  uint32_t size, CaseMaker& make) {
@@ -48,14 +48,14 @@ Case MakeScatterNd(OperatorType type, CaseMaker& make) {
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
   const auto dimensions = static_cast<uint32_t>(sizes.size());
   const uint32_t tuple = make.source().Between(1, dimensions);
-  uint64_t updates = 1;  // of a slice at first
+  uint64_t updates = 1;  // initially of a slice
   for (size_t d = tuple; d < sizes.size(); ++d) updates *= sizes[d];
-  // Indices have one dimension more than positions, updates those of a slice.
+  // Indices have one dimension more than positions; updates also have those of a slice.
   const uint32_t most_positions = std::min(kMaxDimensions - 1, kMaxDimensions - (dimensions - tuple));
   const bool many = make.source().OneIn(4);
   std::vector<uint32_t> index_sizes(
       make.source().Between(0, many ? most_positions : std::min(most_positions, 2u)));
-  for (uint32_t& size : index_sizes) {  // few positions of large slices
+  for (uint32_t& size : index_sizes) {  // a few positions of large slices
     const uint32_t most = updates > 4096                            ? 1
                           : updates > 256                           ? 4
                           : updates <= 16 && make.source().OneIn(4) ? 60

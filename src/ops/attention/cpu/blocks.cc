@@ -1,4 +1,4 @@
-// Some queries of a head at a time, whose logits stay in the second-level cache.
+// Processes several queries of a head at a time; their logits stay in L2.
 #include <algorithm>
 #include <array>
 
@@ -11,15 +11,15 @@ namespace {
 
 constexpr uint64_t kLogits = uint64_t{1} << 17;       // 512 KiB
 constexpr uint64_t kLeastRows = 24, kMostRows = 144;  // whole tiles of 4, 6 or 8
-constexpr uint64_t kLine = 16;                        // floats
+constexpr uint64_t kLine = 16;                        // floats per cache line
 constexpr uint64_t kMostKeys = uint64_t{1} << 22;
-constexpr uint64_t kMostBytesAskedFor = 128 << 10;  // of keys or values of a head
-// Below this many multiplications a thread costs more to wake than it saves.
+constexpr uint64_t kMostBytesAskedFor = 128 << 10;  // of keys or values of a head, to prefetch
+// With fewer multiplications, a thread costs more to wake than it saves.
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-// Takes rows of a block's output, and remembers which of them have NaNs.
+// Receives rows of a block's output and records which of them have NaNs.
 class BlockSink final : public ProductSink {
  public:
   BlockSink(const AttentionProblem& problem, const AttentionRowLoops& loops, uint64_t batch,
@@ -46,10 +46,10 @@ class BlockSink final : public ProductSink {
   const AttentionRowLoops& loops_;
   uint64_t batch_, first_head_, first_row_;
   std::byte* output_;
-  std::array<bool, kMostRows>* nans_;  // null: nobody asks
+  std::array<bool, kMostRows>* nans_;  // null: not wanted
 };
 
-// Panels of keys or values of a head, for all blocks of its queries.
+// The size of panels of a head's keys or values, for all blocks of its queries.
 uint64_t PanelFloats(uint64_t count, uint64_t steps) {
   return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
 }
@@ -65,7 +65,7 @@ class AttentionBlocks final : public AttentionOperands {
   AttentionBlocks(const AttentionProblem& problem, uint32_t threads)
       : AttentionOperands(problem, {}), loops_(problem.type, threads) {
     const uint64_t rows = problem.group * problem.queries, heads = problem.batch * problem.KeyHeads();
-    // As many blocks as there are threads, where heads are fewer.
+    // With fewer heads than threads: as many blocks as there are threads.
     const uint64_t wanted = (threads + heads - 1) / heads;
     const uint64_t most = std::clamp(kLogits / problem.keys, kLeastRows, kMostRows);
     block_rows_ =
@@ -75,7 +75,7 @@ class AttentionBlocks final : public AttentionOperands {
     const uint64_t products = heads * rows * problem.keys * (problem.key.columns + problem.value.columns);
     workers_ = static_cast<uint32_t>(
         std::clamp<uint64_t>(products / kProductsPerThread, 1, std::min<uint64_t>(threads, items_)));
-    // An odd number of lines: rows that begin a page apart drive each other out of caches.
+    // An odd number of cache lines: rows that begin a page apart evict each other.
     logits_stride_ = RoundUp(problem.keys, kLine) | kLine;
     logits_floats_ = block_rows_ * logits_stride_;
     panel_floats_ =
@@ -84,7 +84,7 @@ class AttentionBlocks final : public AttentionOperands {
     worker_floats_ = logits_floats_ + panel_floats_;
     if (blocks_ > 1) {
       key_floats_ = PanelFloats(problem.keys, problem.key.columns);
-      // With lengths blocks see different numbers of keys, which are steps here.
+      // With lengths, blocks see different numbers of keys, which are steps here.
       if (!problem.lengths.exists) value_floats_ = PanelFloats(problem.value.columns, problem.keys);
       worker_floats_ += key_floats_ + value_floats_;
     }
@@ -112,7 +112,7 @@ class AttentionBlocks final : public AttentionOperands {
     loops_.Join(join, memory, arguments.executor);
   }
 
-  // Rows of head `head` (of keys) as elements or steps of panels.
+  // The rows of key head `head` as elements or steps of panels.
   StridedPanels Panels(const Operand& operand, const GemmMatrix& matrix, uint64_t batch, uint64_t head,
                        bool rows_are_steps, const KernelArguments& arguments) const {
     const uint64_t at = batch * matrix.batch[0] + head * matrix.batch[1];
@@ -125,7 +125,7 @@ class AttentionBlocks final : public AttentionOperands {
     return {{view.batch, view.head}, view.row, view.column};
   }
 
-  // That any of some queries sees.
+  // The largest number of keys that any of these queries sees.
   uint64_t MostKeys(const int32_t* lengths, uint64_t batch, uint64_t row, uint64_t rows) const {
     if (!weights().lengths.exists) return weights().keys;
     uint64_t most = 0;
@@ -135,8 +135,7 @@ class AttentionBlocks final : public AttentionOperands {
     return most;
   }
 
-  // Asks for the rows of the next head, pieces that lie apart from each other, which processors do not find
-  // by themselves.
+  // Prefetches the rows of the next head, which are separate pieces that hardware prefetchers do not find.
   void AskForNext(uint64_t batch, uint64_t head, const KernelArguments& arguments) const {
     const AttentionProblem& p = problem();
     if (head + 1 == p.KeyHeads()) return;
@@ -155,7 +154,7 @@ class AttentionBlocks final : public AttentionOperands {
     if (RowsAreEven() && p.group == 1) ask(query(), head + 1, p.queries, p.key.columns);
   }
 
-  // `is_first`: of those of its head that come one after the other in this scratch.
+  // `is_first`: of the consecutive blocks of a head in this scratch.
   void RunBlock(uint64_t item, bool is_first, const KernelArguments& arguments, float* scratch) const {
     const AttentionProblem& p = problem();
     const uint64_t row = item % blocks_ * block_rows_, head = item / blocks_ % p.KeyHeads();
@@ -191,8 +190,8 @@ class AttentionBlocks final : public AttentionOperands {
                       value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
                       &sink, panels);
     if (sees_all) return;
-    // Values of keys that a query does not see were multiplied with 0, which makes NaNs of infinities: such
-    // rows once more, without them. Sums are added up in the same order.
+    // The values of keys that a query does not see were multiplied by 0, which turns infinities into NaNs:
+    // such rows are computed again without those keys, in the same order of additions.
     for (uint64_t i = 0; i < rows; ++i) {
       if (!nans[i]) continue;
       const uint64_t seen = KeysOf(weights(), memory.lengths, batch, (row + i) % p.queries);

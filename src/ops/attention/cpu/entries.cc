@@ -3,7 +3,7 @@
 namespace anydml::family::attention {
 namespace {
 
-// The products of the steps read keys and values of few queries once, where they are.
+// With few queries, the products of the separate steps read keys and values once, in place.
 std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFew = 4;
   return problem.group * problem.queries > kFew ? "" : "there are few queries for a head of keys";

@@ -1,5 +1,5 @@
-// Few queries of a head of keys, as when tokens are generated one by one: keys and values are read once,
-// where they are.
+// A few queries per key head, as when tokens are generated one by one: keys and values are read once, in
+// place.
 #include <algorithm>
 
 #include "ops/attention/cpu/rows.h"
@@ -10,21 +10,21 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostQueries = 8;
-// Keys that all heads of a part are done with before the next ones: heads mostly lie side by side, and memory
-// is read from its beginning to its end. A multiple of kFewAtATime.
+// The keys that all heads of a part process before the next ones: heads are usually side by side, so memory
+// is read sequentially. A multiple of kFewAtATime.
 constexpr uint64_t kKeysAtATime = 16;
-// Keys are cut into so many chunks, or fewer, whose sums are added up one after the other. Threads share
-// chunks, not heads: those are pieces of the same rows of memory, and what processors read ahead would be
-// what others need. Long ones would lose digits of their sums.
+// Keys are cut into up to this many chunks, whose sums are added one after the other. Threads share chunks,
+// not heads: heads are pieces of the same rows, so that one thread's hardware prefetch would fetch what
+// another needs. Long chunks would lose digits in their sums.
 constexpr uint64_t kChunks = 16, kMostChunkKeys = 1024;
 
-// Neighbouring rows of a head.
+// Consecutive rows of a head.
 struct Segment {
   const std::byte* data;
   uint64_t stride;  // from row to row, in elements
-  uint64_t first;   // among all keys
+  uint64_t first;   // index among all keys
   uint64_t rows;
-  uint64_t ahead;  // elements from these to those that are read some time later; 0: nobody knows
+  uint64_t ahead;  // distance in elements to the rows to prefetch; 0: unknown
 };
 
 class AttentionFewCpu final : public AttentionOperands {
@@ -41,7 +41,7 @@ class AttentionFewCpu final : public AttentionOperands {
     chunk_keys_ = std::min(chunk_keys_, kMostChunkKeys);
     chunks_ = (problem.keys + chunk_keys_ - 1) / chunk_keys_;
     workers_ = PartsForBytes(problem.batch * heads * problem.keys * columns * width_, threads);
-    // Two batches or more for each worker: not all are equally fast.
+    // Otherwise at least two batches per worker, since their speeds differ.
     shares_chunks_ = problem.batch < 2 * workers_;
     workers_ = static_cast<uint32_t>(
         std::min<uint64_t>(workers_, shares_chunks_ ? std::max(chunks_, heads) : problem.batch));
@@ -71,7 +71,7 @@ class AttentionFewCpu final : public AttentionOperands {
     loops_.Join(join, memory, arguments.executor);
   }
 
-  // Of row r of a group.
+  // The head of row r of a group.
   uint64_t HeadOf(uint64_t key_head, uint64_t r) const {
     return key_head * problem().group + r / problem().queries;
   }
@@ -87,15 +87,15 @@ class AttentionFewCpu final : public AttentionOperands {
     });
   }
 
-  // Of all heads of keys of a batch, one after the other; sums of all chunks.
+  // For all key heads of a batch, one after the other; sums of all chunks.
   struct Scratch {
     float* queries;
     float* logits;
     float* sums;
   };
 
-  // Calls body(segment, head) for some rows of keys from `begin` to `end` of each head, then for the next
-  // ones: rows of the past, then new ones.
+  // Calls body(segment, head) for a block of keys of each head, from `begin` to `end`, then for the next
+  // block: rows of the past, then new ones.
   template <typename Body>
   void ForSegments(const AttentionJoin& join, const int32_t* lengths, uint64_t batch, uint64_t begin,
                    uint64_t end, const KernelArguments& arguments, const Body& body) const {
@@ -119,8 +119,8 @@ class AttentionFewCpu final : public AttentionOperands {
     if (past < end) segments(arguments.inputs, join.fresh_view, past, std::max(past, begin), end);
   }
 
-  // From rows of a head on, if heads lie side by side, to those that are read when some bytes more were:
-  // those of another head, or of the next keys.
+  // The prefetch distance from rows of a head, if heads are side by side: to another head's rows, or to the
+  // next keys'.
   uint64_t Ahead(const AttentionView& view, uint64_t columns, uint64_t head) const {
     constexpr uint64_t kBytes = 1024;
     if (view.head != columns) return 0;
@@ -134,7 +134,7 @@ class AttentionFewCpu final : public AttentionOperands {
     const uint64_t heads = p.KeyHeads(), query_floats = rows_ * p.key.columns, logits_floats = rows_ * p.keys;
     const Scratch scratch = {memory, memory + heads * query_floats,
                              memory + heads * (query_floats + logits_floats)};
-    // Of the last query: most.
+    // The last query sees the most keys.
     const uint64_t keys = KeysOf(weights(), of_weights.lengths, batch, p.queries - 1);
     const uint64_t chunks = (keys + chunk_keys_ - 1) / chunk_keys_;
     for (uint64_t head = 0; head < heads; ++head) {
@@ -213,7 +213,7 @@ class AttentionFewCpu final : public AttentionOperands {
     }
   }
 
-  // Values of keys that a query does not see are not looked at.
+  // Values of keys that a query does not see are not read.
   void AddUp(const Segment& segment, const float* rows_of_weights, const int32_t* lengths, uint64_t batch,
              float* sums) const {
     const AttentionProblem& p = problem();
@@ -234,11 +234,11 @@ class AttentionFewCpu final : public AttentionOperands {
   FewRows few_;
   LoadBlock load_;
   uint64_t width_;
-  uint64_t rows_;  // queries of a group
+  uint64_t rows_;  // queries per group
   uint32_t workers_;
-  bool shares_chunks_;  // or whole batches
+  bool shares_chunks_;  // otherwise whole batches
   uint64_t chunk_keys_, chunks_;
-  uint64_t sums_floats_, batch_floats_;  // of a chunk, and of all
+  uint64_t sums_floats_, batch_floats_;  // per chunk, and of all chunks
   ScratchLayout::Piece scratch_;
 };
 

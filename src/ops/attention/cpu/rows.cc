@@ -43,7 +43,7 @@ void AddTo(float* x, uint64_t count, float value) {
   for (uint64_t i = 0; i < count; ++i) x[i] += value;
 }
 
-// Adds the mask's value to the logits that it hides.
+// Adds the mask's value to hidden logits.
 void Hide(const AttentionWeights& weights, const int32_t* numbers, uint64_t b, uint64_t h, uint64_t q,
           uint64_t keys, float* x) {
   const AttentionMask& mask = weights.mask;
@@ -117,7 +117,7 @@ void AttentionRowLoops::JoinRow(const AttentionJoin& join, const AttentionJoinMe
   if (join.has_copy) MoveRow(join, from, at, view.column, memory, copy_at);
 }
 
-// To the copy.
+// Moves a row to the copy.
 void AttentionRowLoops::MoveRow(const AttentionJoin& join, const std::byte* from, uint64_t at,
                                 uint64_t stride, const AttentionJoinMemory& memory, uint64_t copy_at) const {
   if (type_ == DataType::kFloat16 && !join.copy_is_half) {
@@ -128,7 +128,7 @@ void AttentionRowLoops::MoveRow(const AttentionJoin& join, const std::byte* from
   }
 }
 
-// A copy of what has a bias is FLOAT32.
+// A copy with a bias is FLOAT32.
 void AttentionRowLoops::AddBias(const AttentionJoin& join, const AttentionJoinMemory& memory, uint64_t from,
                                 uint64_t bias_at, uint64_t copy_at, uint64_t present_at) const {
   float sums[kRun], bias[kRun];

@@ -1,4 +1,4 @@
-// The steps of attention on CPUs that are no products.
+// The steps of attention on CPUs apart from the products.
 #pragma once
 
 #include "ops/attention/operands.h"
@@ -14,16 +14,16 @@ class AttentionRowLoops {
 
   void Join(const AttentionJoin& join, const AttentionJoinMemory& memory, Executor* executor) const;
 
-  // The weights of query `q` of head `h` in place of `scale` times the products x. Of products, and of
-  // weights that become 0 where the query does not see the key, there are `count`.
+  // Replaces the products x by the weights of query `q` of head `h`: the softmax of `scale` * x. There are
+  // `count` products; weights are 0 for keys that the query does not see.
   void Weigh(const AttentionWeights& weights, const AttentionWeightsMemory& memory, uint64_t b, uint64_t h,
              uint64_t q, float scale, uint64_t count, float* x) const;
 
-  // Numbers to elements of the type; NaNs are alike. May change them.
+  // Stores numbers as elements of the type; NaNs become canonical. May change the numbers.
   void StoreRow(float* numbers, uint64_t count, uint64_t at, uint64_t stride, std::byte* to) const;
 
-  // Where `count` elements of the type are NaN: the sums of `keys` weights times rows of values instead,
-  // which are `values_stride` apart.
+  // Recomputes those of `count` elements of the type that are NaN: sums of `keys` weights times rows of
+  // values, which are `values_stride` apart.
   void ReplaceNans(const float* weights, uint64_t keys, const float* values, uint64_t values_stride,
                    uint64_t count, uint64_t at, uint64_t stride, std::byte* to) const;
 

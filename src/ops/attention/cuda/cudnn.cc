@@ -1,4 +1,4 @@
-// FLOAT16 without biases and masks by cuDNN, where that is installed.
+// FLOAT16 attention without biases and masks, by cuDNN if it is installed.
 #include <memory>
 
 #include "ops/attention/cuda/cudnn_attention.h"
@@ -8,10 +8,10 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kAllowHalfPrecision = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
-constexpr uint64_t kUnit = 8;                // elements of 16 bytes, as bindings are aligned
+constexpr uint64_t kUnit = 8;                // elements per 16 bytes, the alignment of bindings
 constexpr uint64_t kWorkspaceAlignment = 256;
-// It rounds weights to FLOAT16: results are off by up to 2^-11 of the sum of the magnitudes. That is what the
-// sums of so many keys may be off (the family's bound: 4 * keys * 2^-24).
+// cuDNN rounds weights to FLOAT16: errors are up to 2^-11 of the sum of the magnitudes. From this many keys
+// on, the family's bound (4 * keys * 2^-24) allows that.
 constexpr uint64_t kLeastKeys = 2048;
 
 class AttentionCudnn final : public AttentionOperands {
@@ -62,7 +62,7 @@ class AttentionCudnn final : public AttentionOperands {
 bool HasUnits(const AttentionView& view, uint64_t columns) {
   return view.column == 1 && (columns | view.offset | view.batch | view.head | view.row) % kUnit == 0;
 }
-// Whether no element is at the place of another.
+// Whether no two elements share a place.
 bool HasOwnElements(const AttentionView& view, uint64_t batch, uint64_t heads, uint64_t rows) {
   return (batch == 1 || view.batch != 0) && (heads == 1 || view.head != 0) && (rows == 1 || view.row != 0);
 }

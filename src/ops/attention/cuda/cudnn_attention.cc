@@ -9,12 +9,12 @@ namespace {
 
 using cudnn::Graph;
 
-// Sums are of FLOAT32, in one order.
+// Sums are FLOAT32, in a fixed order.
 bool IsAllowedInAttention(int note) {
   return note != cudnn::kReducedPrecisionReduction && note != cudnn::kNondeterministic;
 }
 
-// {batch, heads, rows, columns}. A dimension of one element has some stride, but not 0.
+// {batch, heads, rows, columns}. A dimension of one element needs a stride other than 0.
 Graph::Shape ShapeOf(const AttentionView& view, uint64_t batch, uint64_t heads, uint64_t rows,
                      uint64_t columns) {
   const uint64_t sizes[] = {batch, heads, rows, columns};
@@ -47,7 +47,7 @@ struct AttentionShapes {
   }
 };
 
-// The operations of which its engines know that together they are attention.
+// The operations that its engines recognise as attention.
 void DescribeAttention(const AttentionShapes& shapes, Graph* graph) {
   std::vector<int64_t> matrix = shapes.query.sizes;
   matrix.back() = shapes.transposed_key.sizes.back();
@@ -72,7 +72,7 @@ void DescribeAttention(const AttentionShapes& shapes, Graph* graph) {
   graph->AddPointwise(cudnn::kSubtract, logits, max, differences);
   graph->AddPointwise(cudnn::kExp, differences, nullptr, powers);
   graph->AddReduction(cudnn::kSum, powers, sum);
-  // Nobody reads these, but they are how an engine is recognized.
+  // These results are not used, but engines recognise attention by them.
   graph->AddPointwise(cudnn::kLog, sum, nullptr, logarithm);
   graph->AddPointwise(cudnn::kAdd, max, logarithm, statistics);
   graph->AddPointwise(cudnn::kDivide, powers, sum, weights);

@@ -1,4 +1,4 @@
-// What cuDNN is told of an attention without biases and masks.
+// The description of an attention without biases and masks for cuDNN.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace anydml {
 
-// softmax(scale * Q x K^T) x V of FLOAT16 with FLOAT32 between them, but for the weights, which are rounded
-// to FLOAT16. `key` and `value`: where all their rows are. Null, with a reason. The device is the thread's
-// current one. Addresses that Run wants: of queries, keys, values, the scale (FLOAT32, the host's) and the
-// output, each of the first element.
+// softmax(scale * Q x K^T) x V of FLOAT16 with FLOAT32 intermediates, except for the weights, which are
+// rounded to FLOAT16. `key` and `value`: the places of all their rows. Null, with a reason, on failure. The
+// device must be current. Run takes the addresses of queries, keys, values, the scale (FLOAT32, in host
+// memory) and the output, each of the first element.
 std::shared_ptr<const cudnn::Graph> CreateCudnnAttention(const AttentionProblem& problem,
                                                          const AttentionView& key, const AttentionView& value,
                                                          int device, std::string* why_not);

@@ -3,7 +3,7 @@
 namespace anydml::family::attention {
 namespace {
 
-// Where a device has enough blocks of 128 queries, and columns that fill them.
+// If there are enough blocks of 128 queries for the device, and enough columns to fill them.
 std::string BetterWithoutBlocks(const AttentionProblem& problem, const LowerContext& context) {
   constexpr uint64_t kBlock = 128, kFewColumns = 96, kFewKeys = 1024, kManyOfMultiprocessor = 8;
   if (problem.key.columns < kFewColumns || problem.value.columns < kFewColumns) return "heads of few columns";
@@ -13,14 +13,14 @@ std::string BetterWithoutBlocks(const AttentionProblem& problem, const LowerCont
   return problem.keys < kFewKeys ? "there are few keys" : "";
 }
 
-// Where weights are rounded to FLOAT16 before they are multiplied with values up to 1.
+// For weights that are rounded to FLOAT16 before they are multiplied by values up to 1.
 Exactness BoundOfHalfWeights(const AttentionProblem& problem) {
   Exactness exactness = AttentionBound(problem);
   exactness.absolute += 0x1p-11;
   return exactness;
 }
 
-// Few queries are soon done, and what cuDNN needs to begin is most of the time.
+// A few queries take little time, most of which would be cuDNN's start-up.
 std::string BetterWithoutCudnn(const AttentionProblem& problem, const LowerContext& context) {
   constexpr uint64_t kFewQueries = 256, kBlock = 128;
   if (problem.queries <= kFewQueries) return StrCat("there are no more than ", kFewQueries, " queries");

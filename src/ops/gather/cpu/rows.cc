@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-// Rows that many iterations ahead are asked for: their places are as random as the indices.
+// The prefetch distance in iterations: places of rows are as random as the indices.
 constexpr uint64_t kAhead = 8;
 constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kStreamedRow = 1024;
@@ -78,7 +78,7 @@ class GatherCpu final : public Kernel {
             reinterpret_cast<Element*>(arguments.outputs[0].data)};
   }
 
-  // The innermost loop is within one tuple's slice. False when an index was out of range.
+  // For an innermost loop within one tuple's slice. False if an index was out of range.
   bool CopyRows(const NestPart<3>& part, const KernelArguments& arguments) const {
     const Tensors tensors = TensorsOf(arguments);
     LoopNest<3> outer = part.outer;
@@ -106,7 +106,7 @@ class GatherCpu final : public Kernel {
     return in_range;
   }
 
-  // Every element has its own tuple.
+  // For loops in which every element has its own tuple.
   bool CopyElements(const NestPart<3>& part, const KernelArguments& arguments) const {
     const Tensors tensors = TensorsOf(arguments);
     const LoopNest<3>::Loop inner = part.inner;
@@ -134,7 +134,7 @@ class GatherCpu final : public Kernel {
     return in_range;
   }
 
-  // Looks for it again: the parts only know that there is one, and this is rare.
+  // Searches again: the parts only record that there is one, and this is rare.
   void ReportFirstBad(const KernelArguments& arguments) const {
     if (arguments.data_errors == nullptr) return;
     const Tensors tensors = TensorsOf(arguments);

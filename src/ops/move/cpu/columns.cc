@@ -23,7 +23,7 @@ bool Splits(const PlacedMap& first) {
   return first.map.nest.loops[first.map.nest.rank - 1].strides[FlatMap::kTo] == 1;
 }
 
-// Whether `next` is the column `number` columns behind `first`.
+// Whether `next` is the column `number` columns after `first`.
 bool IsColumn(const PlacedMap& first, const PlacedMap& next, int64_t number) {
   if (next.source != MoveCopy::kInput || !SameLoops(first.map.nest, next.map.nest)) return false;
   if (Splits(first)) return next.from_buffer == first.from_buffer && next.map.from == first.map.from + number;

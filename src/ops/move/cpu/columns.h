@@ -1,5 +1,6 @@
-// Many copies that are the columns of one matrix, as those of SPLIT and JOIN along the last dimension are: by
-// tiles, since one column after the other would go through the matrix's memory as often as it has columns.
+// Many copies that are the columns of one matrix, as in SPLIT and JOIN along the last dimension. They are
+// done in tiles, because copying one column after the other would go through the matrix's memory once per
+// column.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace anydml {
 
-// A copy with its place among the buffers of a run.
+// A copy and its place among the buffers of a run.
 struct PlacedMap {
   MoveCopy::Source source;
   uint32_t from_buffer, to_buffer;
@@ -20,13 +21,13 @@ struct PlacedMap {
 
 class ColumnCopies {
  public:
-  // How many of `copies`, from the first on, are such columns; 0 where they are too few for tiles.
+  // How many of `copies`, from the first on, are such columns; 0 if there are too few for tiles.
   static size_t Count(std::span<const PlacedMap> copies);
 
-  // Of all of these.
+  // For all of these.
   ColumnCopies(std::span<const PlacedMap> copies, uint32_t element_bytes);
 
-  // Share `part` of `parts`.
+  // Runs share `part` of `parts`.
   void Run(const KernelArguments& arguments, std::span<const PlacedMap> copies, uint32_t part,
            uint32_t parts) const;
 
@@ -37,7 +38,7 @@ class ColumnCopies {
   uint32_t element_bytes_;
   bool splits_;  // the matrix is the source
   LoopNest<2> outer_;
-  LoopNest<2>::Loop rows_;  // neighbours in a column
+  LoopNest<2>::Loop rows_;  // contiguous in a column
   uint64_t row_items_;
 };
 

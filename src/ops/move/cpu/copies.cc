@@ -32,7 +32,7 @@ class MoveCpu final : public Kernel {
 
  private:
   struct Columns {
-    size_t begin, end;  // of Stage::maps
+    size_t begin, end;  // range in Stage::maps
     ColumnCopies copies;
   };
   struct Single {
@@ -68,7 +68,7 @@ class MoveCpu final : public Kernel {
     return stage;
   }
 
-  // Copies that go through the same memory, as those of SPLIT and JOIN do, take turns while it is in a cache.
+  // Copies that go through the same memory, as in SPLIT and JOIN, alternate while it is in a cache.
   static uint32_t PartsForStage(uint64_t bytes, size_t copies, uint32_t threads) {
     const uint32_t parts = PartsForBytes(bytes, threads);
     constexpr uint64_t kTurn = uint64_t{512} << 10, kMostTurns = 1 << 16;

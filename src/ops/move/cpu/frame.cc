@@ -1,5 +1,5 @@
-// PADDING where the output has no gaps: its rows are written one behind the other. (As copies, the thin slabs
-// around the input would write parts of lines, before or after the rest of them.)
+// PADDING with a contiguous output: its rows are written sequentially. (As separate copies, the thin slabs
+// around the input would write partial cache lines.)
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,14 +14,14 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLongestRowBytes = 4 << 10;
-// Bytes of rows whose ends are few enough for lines to be put together.
+// Size of rows for which assembling whole cache lines costs little.
 constexpr uint64_t kShortestStreamed = 256;
-// Elements before and behind a row, which are taken one by one where they are no constant.
+// Elements before and after a row, which are copied one by one unless they are constant.
 constexpr uint64_t kMostBorder = 16;
-// Rows whose places are found before they are written.
+// Rows whose places are computed before they are written.
 constexpr uint64_t kRowsAtOnce = 64;
 
-// Of the output. Where `at - start` is below `inner` there is an element of the input.
+// A loop of the output. If `at - start` is below `inner`, there is an element of the input.
 struct PaddedLoop {
   uint64_t size = 1;
   uint64_t inner = 1;
@@ -31,8 +31,8 @@ struct PaddedLoop {
   uint64_t end() const { return size - start - inner; }
 };
 
-// Dimensions from the outermost; those without a frame that continue the one around them are one with it,
-// which has a frame of its own only where that is a constant.
+// Dimensions from the outermost. A dimension without a frame that continues the enclosing one is merged with
+// it; the result has a frame only if that is constant.
 template <typename Desc>
 std::vector<PaddedLoop> PaddedLoopsOf(const Desc& desc) {
   const bool is_constant = desc.padding_mode == PaddingMode::kConstant;
@@ -104,8 +104,8 @@ class FrameCpu final : public Kernel {
   }
 
  private:
-  // The row of the output that is written: its place among the loops around rows, and where in the input that
-  // is along each, or nowhere.
+  // The row to be written: its index in the loops around rows, and its place in the input along each, or
+  // nowhere.
   struct Place {
     std::array<uint64_t, kMaxDimensions> at{};
     std::array<uint64_t, kMaxDimensions> offsets{};
@@ -148,7 +148,7 @@ class FrameCpu final : public Kernel {
     }
   }
 
-  // Where the row begins in the input.
+  // The row's offset in the input.
   uint64_t OffsetOf(const Place& place) const {
     uint64_t offset = 0;
     for (size_t d = 0; d < loops_.size(); ++d) {
@@ -158,18 +158,19 @@ class FrameCpu final : public Kernel {
     return offset;
   }
 
-  // Where it begins in the input; null: nowhere.
+  // The row's address in the input; null: nowhere.
   const std::byte* RowAt(const Place& place, const std::byte* from) const {
     const uint64_t offset = OffsetOf(place);
     return offset == kNowhere ? nullptr : from + offset;
   }
 
-  // (Not inline: with those of all types in one function there are too few registers.)
+  // (Not inline: the instances for all types in one function would need too many registers.)
   template <typename T>
   __attribute__((noinline)) void WriteRows(ByteWriter writer, const std::byte* from, uint64_t begin,
                                            uint64_t end) const {
     Place place = PlaceOf(begin);
-    const FramedRow frame = row_;  // what is written might be the other, for all that a compiler knows
+    const FramedRow frame = row_;  // a copy, because stores might alias the member as far as the compiler
+                                   // knows
     for (uint64_t row = begin; row < end; ++row, Advance(&place)) {
       AppendFramed<T>(frame, RowAt(place, from), writer);
     }
@@ -191,12 +192,12 @@ class FrameCpu final : public Kernel {
   uint32_t width_;  // of an element
   uint64_t input_bytes_;
   FramedRow row_;
-  std::vector<uint64_t> before_, behind_;  // of row_
+  std::vector<uint64_t> before_, behind_;  // the offsets for row_
   uint64_t row_bytes_ = 0;                 // of the output
   std::vector<PaddedLoop> loops_;          // around rows
   uint64_t rows_ = 1;
   uint32_t parts_ = 1;
-  bool streams_ = false;  // past the caches
+  bool streams_ = false;  // with non-temporal stores
 };
 
 template <typename Desc>

@@ -1,13 +1,13 @@
-// A row of the input with elements before and behind it. Text inside a namespace: of framed_rows.h, and of
-// every SIMD target.
+// A row of the input with elements before and after it. Included inside a namespace: in framed_rows.h, and
+// for every SIMD target.
 
-// An element, as often as a word has room for.
+// An element, repeated to fill a word.
 template <typename T>
 uint64_t Repeated(T element) {
   return uint64_t{element} * (~uint64_t{0} / static_cast<T>(~T{0}));
 }
 
-// Those at `offsets`, in bytes, of a row of elements T.
+// Appends the elements at `offsets`, in bytes, of a row of elements T.
 template <typename T, class Writer>
 inline __attribute__((always_inline)) void AppendElements(const std::byte* row,
                                                           std::span<const uint64_t> offsets, Writer& writer) {
@@ -18,7 +18,8 @@ inline __attribute__((always_inline)) void AppendElements(const std::byte* row,
   }
 }
 
-// Of elements T. `from`: the input's row; null: constants only. (Inline: a writer is kept in registers.)
+// For elements T. `from`: the input's row; null: constants only. (Inline, so that the writer is in
+// registers.)
 template <typename T, class Writer>
 inline __attribute__((always_inline)) void AppendFramed(const FramedRow& row, const std::byte* from,
                                                         Writer& writer) {

@@ -20,7 +20,7 @@ namespace {
 #undef ANYDML_WRITES_LINES
 #if ANYDML_HAVE_HIGHWAY && HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #define ANYDML_WRITES_LINES 1
-// A LineWriter whose line is one vector. What is masked is not read, whatever is there.
+// A LineWriter whose line is one vector. Masked bytes are not read, so they need not be accessible.
 class WideLineWriter {
  public:
   explicit WideLineWriter(LineWriter* writer)
@@ -61,7 +61,7 @@ class WideLineWriter {
     at_ += bytes;
   }
 
-  // Back to where it was taken from.
+  // Writes the state back to where it was taken from.
   void Save() {
     _mm512_store_si512(open_.line, line_);
     open_.at = at_;
@@ -70,7 +70,7 @@ class WideLineWriter {
   }
 
  private:
-  // Of a line: the bytes from number `begin` on, those before number `end`; both are below 64.
+  // Masks of a line: the bytes from index `begin` on, and those before index `end`; both are below 64.
   static HWY_INLINE __mmask64 From(uint64_t begin) { return ~uint64_t{0} << begin; }
   static HWY_INLINE __mmask64 Until(uint64_t end) { return (uint64_t{1} << end) - 1; }
 
@@ -99,7 +99,7 @@ namespace widely {
 }  // namespace widely
 #endif
 
-// Writers of their own: what is written might be the caller's, for all that a compiler knows.
+// A local writer, because stores might alias the caller's as far as the compiler knows.
 template <typename T>
 void AppendLinesOf(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
 #if ANYDML_WRITES_LINES

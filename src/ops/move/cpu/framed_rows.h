@@ -1,4 +1,4 @@
-// Rows one behind the other, each of them a row of the input with some elements before and behind it.
+// Consecutive rows, each of which is a row of the input with elements before and after it.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 namespace anydml {
 
 struct FramedRow {
-  uint32_t width = 1;               // bytes of an element
+  uint32_t width = 1;               // bytes per element
   uint64_t inner = 0;               // elements of the input
-  uint64_t before = 0, behind = 0;  // elements beside them
-  // What these are: `fill`, an element as often as a word has room for; or elements of the input's row, at
-  // these bytes of it.
+  uint64_t before = 0, behind = 0;  // elements on both sides
+  // These are `fill`, an element repeated to fill a word; or elements of the input's row, at these byte
+  // offsets.
   bool is_constant = true;
   uint64_t fill = 0;
   std::span<const uint64_t> before_from = {}, behind_from = {};
@@ -23,7 +23,7 @@ struct FramedRow {
 
 #include "ops/move/cpu/framed_row-inl.h"
 
-// One for each of `rows`, in whole lines, by the widest vectors that there are.
+// Writes one per entry of `rows`, in whole cache lines, with the widest vectors available.
 void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer);
 
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// Bytes that belong one behind the other, from many places: as they come, or in whole lines past the caches.
+// Writes bytes from many places sequentially: directly, or in whole cache lines with non-temporal stores.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class ByteWriter {
     to_ += bytes;
   }
 
-  // `bytes` of whole elements, with which `word` is filled.
+  // `bytes` of whole elements, which fill `word`.
   void AppendRepeated(uint64_t word, uint64_t bytes) {
     for (; bytes >= sizeof(word); bytes -= sizeof(word)) Put(word);
     if ((bytes & 4) != 0) Put(static_cast<uint32_t>(word));
@@ -44,8 +44,8 @@ class ByteWriter {
   std::byte* to_;
 };
 
-// A line that is not full yet is kept as vectors. (Put together in memory from bytes, it would be read back
-// behind lines that are on their way past the caches, and what comes next would wait for these.)
+// A partial line is kept as vectors. (If it were assembled in memory from bytes, the load would wait for its
+// stores, which are queued behind the streaming stores of earlier lines.)
 class LineWriter {
  public:
   typedef uint64_t Vector __attribute__((vector_size(16)));
@@ -54,8 +54,8 @@ class LineWriter {
   struct Open {
     alignas(kLineBytes) Vector line[kVectors] = {};  // its first `at` bytes, then zeros
     uint64_t at;
-    uint64_t skipped;  // bytes of the first line that are before the beginning
-    std::byte* to;     // where the line goes
+    uint64_t skipped;  // bytes of the first line before the target's beginning
+    std::byte* to;     // target of the line
   };
 
   // Sources are within [begin, end).
@@ -64,11 +64,11 @@ class LineWriter {
     open_.to = to - open_.at;
   }
 
-  // For those who go on with wider vectors.
+  // For writers that continue with wider vectors.
   Open& open() { return open_; }
 
   void Append(const std::byte* from, uint64_t bytes) {
-    // Up to a line before and behind is read, too.
+    // Reads up to a line before and after, too.
     if (static_cast<uint64_t>(from - begin_) >= kLineBytes &&
         static_cast<uint64_t>(end_ - from) >= bytes + kLineBytes) {
       return AppendRun(from, bytes);
@@ -108,7 +108,7 @@ class LineWriter {
     return vector;
   }
 
-  // Of vector i of a line: the bytes of the line from number `begin` on, or those before number `end`.
+  // Masks for vector i of a line: the bytes of the line from index `begin` on, or those before index `end`.
   static constexpr auto kMasks = [] {
     std::array<uint8_t, 3 * kLineBytes> masks{};
     std::fill(masks.begin() + kLineBytes, masks.end() - kLineBytes, uint8_t{0xFF});
@@ -145,7 +145,7 @@ class LineWriter {
     open_.at = bytes;
   }
 
-  // The line that is full now, of which the first of all has bytes that are not ours.
+  // Writes a full line. The very first one contains bytes that must not be written.
   void WriteLine() {
     if (open_.skipped == 0) {
       for (uint64_t i = 0; i < kVectors; ++i) Put(open_.line[i], open_.to + i * sizeof(Vector));

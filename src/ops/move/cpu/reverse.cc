@@ -10,7 +10,7 @@ namespace anydml {
 namespace {
 
 enum Operand { kInput, kLengths, kOutput };
-constexpr uint64_t kBlock = 512;  // sequences at a time, which are neighbours
+constexpr uint64_t kBlock = 512;  // contiguous sequences at a time
 
 class ReverseCpu final : public Kernel {
  public:

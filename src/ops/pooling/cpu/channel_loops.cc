@@ -21,13 +21,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Keys = hn::ScalableTag<int16_t>;
 
-// FLOAT16: sign and magnitude to a number, which can be compared; and back.
+// FLOAT16: converts sign and magnitude to a comparable integer, and back.
 HWY_INLINE hn::Vec<Keys> Flip(hn::Vec<Keys> x) {
   return hn::Xor(x, hn::And(hn::ShiftRight<15>(x), hn::Set(Keys(), 0x7FFF)));
 }
 
-// What can be compared. `seen` tells later whether there was a NaN: a sum is one if an element is, or if
-// there are infinities of both signs, which is rare; of FLOAT16 the largest magnitude.
+// Comparable keys. `seen` later tells whether there was a NaN: the sum is NaN if an element is, or if there
+// are infinities of both signs, which is rare; for FLOAT16 it is the largest magnitude.
 HWY_INLINE hn::Vec<Floats> KeyOf(hn::Vec<Floats> x, hn::Vec<Floats>& seen) {
   seen = hn::Add(seen, x);
   return x;
@@ -43,8 +43,8 @@ HWY_INLINE bool HasNan(hn::Vec<Keys> seen) {
   return !hn::AllFalse(Keys(), hn::Gt(seen, hn::Set(Keys(), 0x7C00)));
 }
 
-// Stores the elements. `lowest` tells later whether -0 was among them: as an integer it is the lowest. The
-// keys of FLOAT16 tell zeros apart.
+// Stores the elements. `lowest` later tells whether -0 was among them: as an integer it is the lowest.
+// FLOAT16 keys distinguish zeros.
 using Bits = hn::ScalableTag<int32_t>;
 HWY_INLINE void Put(hn::Vec<Floats> key, hn::Vec<Bits>& lowest, float* to) {
   lowest = hn::Min(lowest, hn::BitCast(Bits(), key));
@@ -86,7 +86,7 @@ HWY_INLINE void MaxOfSome(D d, const ChannelTaps& p, uint64_t offset, hn::Vec<D>
   }
 }
 
-// The last vector may have channels of the one before once more.
+// The last vector may overlap the one before.
 template <typename T>
 bool Max(const ChannelTaps& p, void* output) {
   const hn::ScalableTag<T> d;

@@ -1,4 +1,4 @@
-// Windows of many channels that are side by side: vectors of channels, which meet all taps in registers.
+// Windows over many contiguous channels: vectors of channels, which combine all taps in registers.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,28 @@
 
 namespace anydml::pooling {
 
-// Windows with as many taps, each as far from the last one.
+// Windows with the same number of taps, at a fixed distance from each other.
 struct ChannelTaps {
   const void* const* taps;  // of the first window, their first channels: columns of rows
   uint32_t columns, rows;
   uint64_t channels;
   uint64_t windows;
-  uint64_t input_step, output_step;  // elements from a window to the next
+  uint64_t input_step, output_step;  // elements between consecutive windows
 };
 
 struct ChannelLoops {
-  uint32_t least = 0;  // channels
-  // The largest elements. Whether there may be a NaN, or a -0 that hides +0, among any: then they are not
-  // known.
+  uint32_t least = 0;  // minimum number of channels
+  // Computes the largest elements. Returns whether there may be a NaN, or a -0 that hides a +0, in any
+  // window: then the results are not valid.
   bool (*max)(const ChannelTaps& taps, void* output) = nullptr;
-  // The columns are added up, then their sums; divided by `divisor`.
+  // Sums each column, then the columns' sums; divides by `divisor`.
   void (*average)(const ChannelTaps& taps, float divisor, float* output) = nullptr;
 };
 
-// More taps are too many.
+// Loops take at most this many taps.
 inline constexpr uint64_t kMostChannelTaps = 256;
 
-// For FLOAT32 and FLOAT16, where there are vectors; otherwise null.
+// For FLOAT32 and FLOAT16 if there are vectors; otherwise null.
 ChannelLoops FindChannelLoops(DataType type);
 
 }  // namespace anydml::pooling

@@ -1,4 +1,4 @@
-// Windows that follow each other along the last dimension and see it whole, as channel_loops.h wants them.
+// Consecutive windows along the last dimension that are entirely inside it, for channel_loops.h.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class ChannelRuns {
            uint64_t{box.taps[0].count()} * box.taps[1].count() * box.taps[2].count() <= kMostChannelTaps;
   }
 
-  // The window `at`, and those after it that have taps of the same columns and rows, up to `most`.
+  // The window `at` and the following ones with taps in the same columns and rows, up to `most`.
   ChannelTaps Find(const PoolingProblem& p, const ChannelWindow& at, const TapBox& box, uint64_t most,
                    const std::byte* input, const void* (&memory)[kMostChannelTaps]) const {
     const uint64_t width = BitSize(p.input.type) / 8, w = at.window[2];
@@ -43,7 +43,7 @@ class ChannelRuns {
   }
 
  private:
-  uint64_t begin_, end_;  // windows that have all taps of the last dimension
+  uint64_t begin_, end_;  // windows with all taps of the last dimension inside
 };
 
 }  // namespace anydml::pooling

@@ -1,4 +1,4 @@
-// Maxima where elements are side by side along the last dimension, or along the channels.
+// Maxima for elements that are contiguous along the last dimension, or along the channels.
 #include <algorithm>
 #include <cstring>
 
@@ -39,7 +39,7 @@ class MaxKernel : public Kernel {
   explicit MaxKernel(const PoolingProblem& problem)
       : p_(problem), loops_(FindMaxLoops(problem.input.type)), width_(BitSize(problem.input.type) / 8) {}
 
-  // Rows of elements whose maxima are found three by three.
+  // Collects rows of elements and takes their maxima three by three.
   class Rows {
    public:
     Rows(const MaxLoops& loops, uint64_t count, void* best) : loops_(loops), count_(count), best_(best) {}
@@ -48,7 +48,7 @@ class MaxKernel : public Kernel {
       rows_[filled_++] = row;
       if (filled_ == kRowsAtOnce) Flush();
     }
-    // Whether a NaN may be among them.
+    // Returns whether there may be a NaN.
     bool Finish() {
       if (filled_ > 0) {
         while (filled_ < kRowsAtOnce) rows_[filled_++] = rows_[0];
@@ -80,7 +80,7 @@ class MaxKernel : public Kernel {
     });
   }
 
-  // The windows of one channel again, tap by tap, where floating-point numbers need a closer look.
+  // Recomputes the windows of one channel tap by tap, if floating-point special values require it.
   void Rescan(const std::byte* channel, const TapBox& box, std::byte* element) const {
     if (p_.input.type == DataType::kFloat32) {
       const float x = ScanWindow(p_, reinterpret_cast<const float*>(channel), box).element;
@@ -93,10 +93,10 @@ class MaxKernel : public Kernel {
 
   PoolingProblem p_;
   MaxLoops loops_;
-  uint64_t width_;  // bytes of an element
+  uint64_t width_;  // bytes per element
 };
 
-// Rows of the input are reduced to one, in a buffer with room for padding; then the windows along it.
+// Reduces rows of the input to one, in a buffer with room for padding; then the windows along it.
 class PoolingMaxRows final : public MaxKernel {
  public:
   PoolingMaxRows(const PoolingProblem& problem, const LowerContext& context)
@@ -161,7 +161,7 @@ class PoolingMaxRows final : public MaxKernel {
   void ReduceColumns(std::byte* buffer, std::byte* target) const {
     const WindowAxis& last = plan_.last;
     uint32_t size = last.size;
-    // A single window: thirds of it at a time, which leave the padding alone.
+    // A single window: a third of it at a time, which leaves out the padding.
     if (last.windows == 1 && last.dilation == 1 && last.start == 0) {
       while (size > 3) {
         const uint32_t third = (size + 2) / 3;
@@ -182,14 +182,14 @@ class PoolingMaxRows final : public MaxKernel {
 
   RowPlan plan_;
   uint32_t parts_;
-  uint64_t plane_;  // elements, where windows are whole planes; otherwise 0
+  uint64_t plane_;  // elements per plane, if windows are whole planes; otherwise 0
   uint64_t buffer_bytes_;
   uint64_t row_bytes_;
   ScratchLayout layout_;
   ScratchLayout::Piece scratch_;
 };
 
-// Channels are side by side: a window's taps are rows of them.
+// For contiguous channels: a window's taps are rows of them.
 class PoolingMaxChannels final : public MaxKernel {
  public:
   PoolingMaxChannels(const PoolingProblem& problem, const LowerContext& context)
@@ -207,9 +207,9 @@ class PoolingMaxChannels final : public MaxKernel {
   }
 
  private:
-  static constexpr uint32_t kBlock = 2048;  // channels whose maxima stay in the first-level cache
+  static constexpr uint32_t kBlock = 2048;  // channels whose maxima stay in L1
 
-  // Windows from `number` on, up to `most`; how many.
+  // Runs windows from `number` on, up to `most`; returns how many.
   uint64_t RunWindows(const KernelArguments& arguments, uint64_t number, uint64_t most) const {
     const ChannelWindow at(p_.shape, number);
     const TapBox box = TapBoxOf(p_.shape, at.window);

@@ -1,5 +1,4 @@
-// Gradients: an element of the output gradient collects from the windows that have a tap there.
-// MAX_UNPOOLING.
+// Gradients: an element of the output gradient sums over the windows that have a tap there. MAX_UNPOOLING.
 #include <cstring>
 
 #include "ops/common/dispatch.h"
@@ -78,7 +77,7 @@ class PoolingGradCpu final : public GradKernel {
 
   struct Places {
     const void* gradient;    // of the channel's first window
-    const uint32_t* maxima;  // of the channel's windows: where they are; null for averages
+    const uint32_t* maxima;  // positions of the channel's maxima; null for averages
     uint32_t d;
     uint32_t h;
   };

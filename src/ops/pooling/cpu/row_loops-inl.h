@@ -1,4 +1,4 @@
-// The loops' bodies: text inside a namespace, for one SIMD target.
+// The loops' bodies, included inside a namespace for one SIMD target.
 
 template <typename T>
 struct Element {
@@ -21,7 +21,7 @@ struct Element<float> {
 template <>
 struct Element<Half> {
   using Key = int16_t;
-  // Sign and magnitude to a number; and back.
+  // Converts sign and magnitude to an integer, and back.
   static int16_t Flip(int16_t x) { return static_cast<int16_t>(x ^ ((x >> 15) & 0x7FFF)); }
   static int16_t KeyOf(Half x) { return Flip(static_cast<int16_t>(x.bits)); }
   static Half ElementOf(int16_t key) { return {static_cast<uint16_t>(Flip(key))}; }
@@ -85,7 +85,7 @@ bool MaxPlane(const void* plane, uint64_t count, void* best) {
   return nan;
 }
 
-// Strides of 1 and 2 are known when the loop is compiled; 0 stands for any.
+// Strides of 1 and 2 are compile-time constants; 0 stands for any.
 template <uint64_t kStride, typename Key>
 void MaxOfColumns(const Key* __restrict a, const Key* __restrict b, const Key* __restrict c,
                   uint64_t any_stride, uint64_t count, bool first, Key* __restrict out) {

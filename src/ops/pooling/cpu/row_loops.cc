@@ -21,7 +21,7 @@ namespace anydml::pooling {
 namespace HWY_NAMESPACE {
 namespace {
 #include "ops/pooling/cpu/row_vectors-inl.h"
-// After the vectors.
+// The remainder after the vectors.
 #include "ops/pooling/cpu/row_loops-inl.h"
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -47,7 +47,7 @@ SumLoops FindSumLoops() { return HWY_DYNAMIC_DISPATCH(SumLoopsFor)(); }
 namespace anydml::pooling {
 namespace {
 #include "ops/pooling/cpu/row_vectors-inl.h"
-// After the vectors.
+// The remainder after the vectors.
 #include "ops/pooling/cpu/row_loops-inl.h"
 }  // namespace
 

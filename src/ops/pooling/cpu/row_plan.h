@@ -1,4 +1,4 @@
-// Where the rows of a pooling are: along the last dimension, or along the channels.
+// The rows of a pooling: along the last dimension, or along the channels.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace anydml::pooling {
 
-// Whether numbers of taps are exact as FLOAT32, and tables with an element for each window along a dimension
-// are not long.
+// Whether numbers of taps are exact in FLOAT32, and tables with an element per window along a dimension are
+// short.
 inline bool HasModestWindows(const PoolingProblem& p) {
   constexpr uint64_t kMost = uint64_t{1} << 24;
   uint64_t taps = 1;
@@ -21,8 +21,8 @@ inline bool HasModestWindows(const PoolingProblem& p) {
   return taps < kMost;
 }
 
-// Windows in rows along the last dimension. A buffer has a column for each place that the windows of a row
-// reach, padding included, and what overhangs.
+// Windows in rows along the last dimension. A buffer has a column for each position that the windows of a row
+// reach, including padding and what extends beyond it.
 struct RowPlan {
   // A row of windows.
   struct Place {
@@ -30,7 +30,7 @@ struct RowPlan {
     uint32_t c;
     uint32_t d;
     uint32_t h;
-    WindowRange d_taps;  // valid ones
+    WindowRange d_taps;  // valid taps in depth
     WindowRange h_taps;
 
     bool empty() const { return d_taps.count() == 0 || h_taps.count() == 0; }
@@ -42,8 +42,8 @@ struct RowPlan {
       return ChannelOffset(tensor) + d * tensor.strides[2] + h * tensor.strides[3];
     }
 
-    // Calls body(offset from the channel's first element) for the rows of the input that the windows have
-    // taps in, in row-major order.
+    // Calls body(offset from the channel's first element) for the input rows in which the windows have taps,
+    // in row-major order.
     template <typename Body>
     void ForEachRow(const PoolingProblem& p, Body&& body) const {
       const auto& axes = p.shape.axes;
@@ -76,7 +76,7 @@ struct RowPlan {
     return at;
   }
 
-  // The next row.
+  // Moves to the next row.
   static void Advance(const PoolingShape& shape, Place* at) {
     const auto& axes = shape.axes;
     if (++at->h == axes[1].windows) {
@@ -100,8 +100,8 @@ struct RowPlan {
 
   WindowAxis last;
   uint64_t rows;
-  uint64_t buffer;   // columns, from the padding's first one on
-  uint64_t columns;  // of the input, those that windows reach
+  uint64_t buffer;   // columns, from the first padding on
+  uint64_t columns;  // input columns that windows reach
 
  private:
   static uint64_t ReachOf(const WindowAxis& axis) {
@@ -113,7 +113,7 @@ struct RowPlan {
   }
 };
 
-// Whether every window is a whole channel, without gaps between its elements.
+// Whether every window is a whole channel with contiguous elements.
 inline bool HasWholePlanes(const PoolingProblem& p) {
   uint64_t stride = 1;
   for (uint32_t d = kSpatialRank; d-- > 0;) {
@@ -125,7 +125,7 @@ inline bool HasWholePlanes(const PoolingProblem& p) {
   return true;
 }
 
-// A window of all channels.
+// A window over all channels.
 struct ChannelWindow {
   uint32_t n;
   std::array<uint32_t, kSpatialRank> window;

@@ -1,5 +1,5 @@
-// What row_loops-inl.h does by vectors: as many elements as make whole ones. Returns how many. Text inside a
-// namespace, for one SIMD target.
+// The vectorised part of row_loops-inl.h: processes as many elements as fill whole vectors and returns their
+// number. Included inside a namespace, for one SIMD target.
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -16,7 +16,7 @@ uint64_t VectorMaxOfRows(const float* a, const float* b, const float* c, uint64_
                          bool* any_nan) {
   const hn::ScalableTag<float> d;
   const uint64_t lanes = hn::Lanes(d);
-  auto sum = hn::Zero(d);  // is NaN if an element is, or if there are infinities of both signs, which is rare
+  auto sum = hn::Zero(d);  // NaN if an element is, or if there are infinities of both signs, which is rare
   uint64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, b + i), z = hn::LoadU(d, c + i);
@@ -53,8 +53,7 @@ uint64_t VectorMaxOfRows(const Half* a, const Half* b, const Half* c, uint64_t c
   return i;
 }
 
-// The elements of a plane are asked for this far ahead: where the next one begins a machine does not see it
-// coming.
+// The prefetch distance for a plane, because hardware prefetch does not follow from one plane to the next.
 template <typename T>
 HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
   constexpr uint64_t kBytesAhead = 4096;
@@ -62,8 +61,8 @@ HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
   for (uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(next + at);
 }
 
-// The largest of a plane without gaps, of a vector at least; how much of it that is: all, or nothing. The
-// last vector may have elements of the one before once more.
+// The largest of a contiguous plane of at least a vector; returns how much was processed: all, or nothing.
+// The last vector may overlap the one before.
 uint64_t VectorMaxOfPlane(const float* x, uint64_t count, float* best, bool* any_nan) {
   const hn::ScalableTag<float> d;
   const uint64_t lanes = hn::Lanes(d), step = 4 * lanes;
@@ -92,8 +91,9 @@ uint64_t VectorMaxOfPlane(const float* x, uint64_t count, float* best, bool* any
   return count;
 }
 
-// Of FLOAT16 the largest as signed numbers is the largest of all if one is positive, and with the largest as
-// unsigned numbers it tells NaNs. Otherwise the smallest as signed numbers is.
+// For FLOAT16, the largest as signed numbers is the maximum if any number is positive; together with the
+// largest as unsigned numbers it reveals NaNs. If none is positive, the maximum is the smallest as signed
+// numbers.
 uint64_t VectorMaxOfPlane(const Half* halves, uint64_t count, int16_t* best, bool* any_nan) {
   const hn::ScalableTag<int16_t> d;
   const hn::RebindToUnsigned<decltype(d)> du;
@@ -129,7 +129,7 @@ uint64_t VectorMaxOfPlane(const Half* halves, uint64_t count, int16_t* best, boo
   return count;
 }
 
-// Elements i * kStride, i below the number of lanes. With a stride of 2 one element more is read.
+// Elements i * kStride for i below the number of lanes. With a stride of 2 one more element is read.
 template <uint64_t kStride, class D>
 HWY_INLINE hn::Vec<D> LoadStrided(D d, const hn::TFromD<D>* from) {
   if constexpr (kStride == 1) {
@@ -160,7 +160,7 @@ uint64_t VectorMaxOfColumns(const Key* a, const Key* b, const Key* c, uint64_t c
   return i;
 }
 
-// As MaxOfColumns, for three of them.
+// As MaxOfColumns, for three columns.
 uint64_t VectorSumOfPairs(const float* a, const float* c, uint64_t count, bool first, float* sums) {
   const hn::ScalableTag<float> d;
   const uint64_t lanes = hn::Lanes(d);
@@ -188,13 +188,12 @@ uint64_t VectorDivide(float* sums, const float* divisors, float factor, uint64_t
   return i;
 }
 
-// The columns' sums of rows that follow each other, as vectors of four, of which the last may overlap the one
-// before.
+// The columns' sums over consecutive rows, as vectors of four, the last of which may overlap the one before.
 template <uint32_t kVectors>
 void ColumnsOfPlane(const float* plane, uint64_t rows, uint32_t width, float* columns) {
   const hn::FixedTag<float, 4> d;
   const uint32_t last = width - 4;
-  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // the last of them for the last columns
+  auto sum0 = hn::Zero(d), sum1 = sum0, sum2 = sum0, sum3 = sum0;  // the last one is for the last columns
   for (uint64_t r = 0; r < rows; ++r, plane += width) {
     sum0 = hn::Add(sum0, hn::LoadU(d, plane));
     if constexpr (kVectors > 2) sum1 = hn::Add(sum1, hn::LoadU(d, plane + 4));
@@ -224,7 +223,8 @@ bool VectorColumnsOfPlane(const float* plane, uint64_t rows, uint32_t width, flo
 }
 
 #if HWY_ARCH_X86
-// Columns of a plane of rows of so many vectors, and perhaps some more elements, which the last vector has.
+// The columns of a plane whose rows have this many vectors, and possibly more elements, which the last vector
+// covers.
 template <size_t kVectors>
 HWY_INLINE void ColumnsOfVectors(const float* plane, uint64_t rows, uint64_t width, float* columns) {
   const hn::ScalableTag<float> d;

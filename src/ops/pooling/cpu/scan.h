@@ -1,4 +1,4 @@
-// The maximum of one window, tap by tap: any type and layout, and where it is.
+// The maximum of one window and its position, tap by tap: any type and layout.
 #pragma once
 
 #include "ops/pooling/arithmetic.h"
@@ -6,7 +6,7 @@
 
 namespace anydml::pooling {
 
-// The valid taps of a window, and where the first of them is.
+// A window's valid taps and the position of the first.
 struct TapBox {
   std::array<WindowRange, kSpatialRank> taps;
   std::array<uint32_t, kSpatialRank> first;
@@ -28,10 +28,10 @@ inline TapBox TapBoxOf(const PoolingShape& shape, const std::array<uint32_t, kSp
 template <typename T>
 struct Maximum {
   T element;
-  uint64_t place;  // in row-major order of the channel's places
+  uint64_t place;  // in row-major order of the channel's positions
 };
 
-// `channel`: the input's element at place 0 of the channel.
+// `channel`: the input's element at position 0 of the channel.
 template <typename T>
 Maximum<T> ScanWindow(const PoolingProblem& p, const T* channel, const TapBox& box) {
   if (box.empty()) return {Lowest<T>(), 0};

@@ -45,8 +45,8 @@ class PoolingSumChannels final : public SumKernel {
     float column[kBlock];
     float result[kBlock];
     union {
-      float lanes[kSumLanes][kBlock];  // of many columns
-      float results[kResults];         // of many windows
+      float lanes[kSumLanes][kBlock];  // for many columns
+      float results[kResults];         // for many windows
     };
   };
 
@@ -54,7 +54,7 @@ class PoolingSumChannels final : public SumKernel {
     return divisors_[0][at.window[0]] * divisors_[1][at.window[1]] * divisors_[2][at.window[2]];
   }
 
-  // Windows from `number` on, up to `most`; how many.
+  // Runs windows from `number` on, up to `most`; returns how many.
   uint64_t RunWindows(const KernelArguments& arguments, uint64_t number, uint64_t most,
                       Memory* memory) const {
     const ChannelWindow at(p_.shape, number);

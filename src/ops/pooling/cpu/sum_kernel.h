@@ -1,4 +1,4 @@
-// What averages and norms share, whichever way their elements are side by side.
+// Shared by averages and norms, along whichever dimension elements are contiguous.
 #pragma once
 
 #include <vector>
@@ -30,7 +30,7 @@ class SumKernel : public Kernel {
     }
   }
 
-  // `count` elements from `offset` on as what is added up: in `memory`, or where they are.
+  // `count` elements from `offset` on as the terms of the sum: in `memory`, or in place.
   const float* Terms(const KernelArguments& arguments, uint64_t offset, uint64_t count, uint32_t channel,
                      uint64_t channel_step, float* memory) const {
     const std::byte* const data = arguments.inputs[0].data;
@@ -66,7 +66,8 @@ class SumKernel : public Kernel {
     }
   }
 
-  // Results from sums, in place; sum i is divided by divisors[i] * factor, and of channel + i * channel_step.
+  // Turns sums into results, in place; sum i is divided by divisors[i] * factor and belongs to channel + i *
+  // channel_step.
   void Finish(const KernelArguments& arguments, float* sums, uint64_t count, const float* divisors,
               float factor, uint32_t channel, uint64_t channel_step) const {
     if (p_.function == PoolingFunction::kAverage) return loops_.divide(sums, divisors, factor, count);
@@ -85,7 +86,7 @@ class SumKernel : public Kernel {
     }
   }
 
-  // Rows that are added up three by three.
+  // Collects rows and adds them three by three.
   class Rows {
    public:
     Rows(const SumLoops& loops, uint64_t count, float* sums) : loops_(loops), count_(count), sums_(sums) {}
@@ -94,7 +95,7 @@ class SumKernel : public Kernel {
       rows_[filled_++] = row;
       if (filled_ == kRowsAtOnce) Flush();
     }
-    uint32_t filled() const { return filled_; }  // that wait to be added
+    uint32_t filled() const { return filled_; }  // rows waiting to be added
     void Finish() {
       if (filled_ > 0) Flush();
     }

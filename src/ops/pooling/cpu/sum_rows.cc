@@ -41,7 +41,7 @@ class PoolingSumRows final : public SumKernel {
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
  private:
-  // A row of one element has any stride. In a plane such rows follow each other.
+  // A row of one element may have any stride. In a plane such rows are contiguous.
   static uint64_t RowStride(uint64_t elements, uint64_t stride) { return elements == 1 ? 1 : stride; }
   static uint64_t SmallPlane(const PoolingProblem& p) {
     const auto& axes = p.shape.axes;
@@ -70,7 +70,7 @@ class PoolingSumRows final : public SumKernel {
            arguments.outputs[0].data);
   }
 
-  // The rows of a row of windows, into the buffer.
+  // Adds the input rows of a row of windows to the buffer.
   void AddRows(const KernelArguments& arguments, const RowPlan::Place& at, float* buffer) const {
     const uint64_t channel = at.ChannelOffset(p_.input);
     if (whole_planes_) {
@@ -112,9 +112,9 @@ class PoolingSumRows final : public SumKernel {
 
   RowPlan plan_;
   uint32_t parts_;
-  uint64_t plane_;     // elements, where windows are whole planes that are added up at once; otherwise 0
-  bool whole_planes_;  // windows are, of any size, and can be read as they are
-  uint64_t buffer_;    // floats of the buffer, of a row of terms, and of everything that a part has
+  uint64_t plane_;     // elements per plane, if windows are whole planes that are summed at once; otherwise 0
+  bool whole_planes_;  // windows are whole planes of any size, and can be read in place
+  uint64_t buffer_;    // floats of the buffer, of a row of terms, and of all memory of a part
   uint64_t terms_;
   uint64_t part_;
   ScratchLayout layout_;

@@ -1,4 +1,4 @@
-// Work on a pooling's windows in units that threads share.
+// The work on a pooling's windows in units that threads share.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace anydml::pooling {
 
-// `units` in parts for the threads. Reading and writing memory is what takes time.
+// The number of parts of `units` for the threads; pooling is bandwidth-bound.
 inline uint32_t PartsOf(const PoolingShape& shape, DataType type, uint64_t units, uint32_t threads) {
   const uint64_t bytes = (shape.Inputs() + shape.Windows()) * BitSize(type) / 8;
   return static_cast<uint32_t>(std::min<uint64_t>(units, PartsForBytes(bytes, threads)));

@@ -1,4 +1,4 @@
-// Few long sequences: blocks of a fixed length, first their totals, then their elements.
+// A few long sequences: blocks of a fixed length, first their totals, then their elements.
 #include <vector>
 
 #include "kernel/scratch_layout.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kBlock = 8192;
 constexpr uint64_t kLong = 8 * kBlock;
-// From here on there are enough sequences to be busy with.
+// From here on, whole sequences give threads and vectors enough parallelism.
 constexpr uint64_t kManySequences = 8;
 
 template <typename T, bool kMultiplies>
@@ -33,7 +33,8 @@ class ScanBlocks final : public Kernel {
           machine_.Total(SpanOf(number / blocks_, number % blocks_, 1), loops_.along.strides, input);
     });
     for (uint64_t s = 0; s < sequences_; ++s) AddUp(totals + s * blocks_);
-    // Full blocks together, as many as there are rows; the last one, which may be shorter, alone.
+    // Full blocks are processed together, as many as there are rows; the last one, which may be shorter,
+    // alone.
     const uint64_t groups = (full_ + kScanRows - 1) / kScanRows, tasks = groups + (blocks_ - full_);
     ParallelFor(arguments.executor, static_cast<uint32_t>(sequences_ * tasks), [&](uint32_t number) {
       const uint64_t sequence = number / tasks, task = number % tasks;
@@ -58,7 +59,7 @@ class ScanBlocks final : public Kernel {
     return span;
   }
 
-  // From the blocks' own totals to what comes before each.
+  // Turns the blocks' own totals into the totals before each block.
   void AddUp(T* totals) const {
     T running = ScanNeutral<T, kMultiplies>();
     for (uint64_t i = 0; i < blocks_; ++i) {

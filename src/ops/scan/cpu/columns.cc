@@ -40,7 +40,7 @@ void StepByElements(const T* from, T* to, uint64_t count, T* __restrict totals) 
 #if ANYDML_HAVE_HIGHWAY
 namespace hn = hwy::HWY_NAMESPACE;
 
-// `count` of whole vectors.
+// `count` elements of whole vectors.
 template <bool kMultiplies, bool kExclusive, bool kStreams, typename T>
 void StepByVectors(const T* from, T* to, uint64_t count, T* totals) {
   const hn::ScalableTag<T> d;
@@ -70,9 +70,10 @@ void StepByVectors(const T* from, T* to, uint64_t count, T* totals) {
 template <bool kMultiplies, bool kExclusive, typename T>
 void Steps(const T* from, T* to, uint64_t count, T* totals, bool streams) {
   uint64_t head = 0, end = 0;
-  if constexpr (sizeof(T) == 4 || !kMultiplies) {  // few machines multiply longer ones by vectors
+  if constexpr (sizeof(T) == 4 || !kMultiplies) {  // few machines have vector multiplications of wider
+                                                   // integers
     const uint64_t lanes = hn::Lanes(hn::ScalableTag<T>());
-    // Vectors are streamed where they are aligned.
+    // Streaming stores must be aligned.
     const uint64_t beside = reinterpret_cast<uintptr_t>(to) / sizeof(T) % lanes;
     head = streams && beside > 0 ? std::min(count, lanes - beside) : 0;
     end = head + (count - head) / lanes * lanes;

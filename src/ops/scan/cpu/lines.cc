@@ -1,4 +1,5 @@
-// Every sequence in order, which gives the reference's bytes: some rows at a time, or neighbours by vectors.
+// Every sequence in order, which gives the reference's bytes: several rows at a time, or contiguous sequences
+// with vectors.
 #include <vector>
 
 #include "ops/common/nest_parts.h"
@@ -7,7 +8,7 @@
 namespace anydml {
 namespace {
 
-// Sequences whose totals stay in the first-level cache.
+// Sequences whose totals stay in L1.
 constexpr uint64_t kColumns = 2048;
 
 template <typename T, bool kMultiplies>
@@ -20,7 +21,9 @@ class ScanLines final : public Kernel {
     columns_ = NeighboursAreBeside(loops);
     const uint64_t bytes = ElementCount(problem.output) * (BitSize(problem.output.type) / 8);
     uint32_t parts = PartsForBytes(bytes, threads);
-    if (columns_) parts = std::min(parts, threads);  // neighbours together: memory is read in long pieces
+    if (columns_)
+      parts = std::min(parts, threads);  // contiguous sequences stay together, so that memory is
+                                         // read in long pieces
     parts_ = CutNest(sequences, LoopToCut(sequences, parts), parts);
   }
 

@@ -9,7 +9,7 @@
 namespace anydml {
 namespace {
 
-// Counts the parts' elements, then writes their coordinates, each from where the parts before have ended.
+// Counts the parts' elements, then writes their coordinates, each part after the previous one's.
 template <typename Element>
 class NonzeroCpu final : public Kernel {
  public:
@@ -22,7 +22,7 @@ class NonzeroCpu final : public Kernel {
     }
     inner_ = TakeInnermost(&rows_);
     parts_ = PartsForBytes(count_ * sizeof(Element), threads);
-    // A part is a range of the elements' numbers; none is so small that it has nothing.
+    // A part is a range of element indices; none is empty.
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, count_));
     counts_ = layout_.Add("counts", uint64_t{parts_} * sizeof(uint32_t));
   }
@@ -47,7 +47,7 @@ class NonzeroCpu final : public Kernel {
   }
 
  private:
-  // Calls body(number of the first element, where it is, how many) for the pieces of a part's rows.
+  // Calls body(index of the first element, its place, count) for the pieces of a part's rows.
   template <typename Body>
   void ForPieces(uint32_t part, Body&& body) const {
     const uint64_t end = PartBegin(count_, part + 1, parts_);

@@ -1,4 +1,5 @@
-// Running totals of several rows at a time: a row's additions wait for each other, those of others do not.
+// Running totals of several rows at a time: additions within a row wait for each other, those of different
+// rows do not.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace anydml {
 
 inline constexpr uint64_t kScanRows = 4;
-// Of tensors as they lie in memory: rows are often a power of two apart, and push each other out of a cache
-// of few ways.
+// Rows at a time of tensors in memory: rows are often a power of two apart and evict each other from a cache
+// of low associativity.
 #if defined(__x86_64__)
 inline constexpr uint64_t kEqualRows = kScanRows;
 #else
@@ -28,7 +29,7 @@ struct ScanSpan {
   LoopNest<2>::Offsets row_strides{};
 };
 
-// How to move the elements of a problem to and from registers of type T.
+// Moves the elements of a problem to and from registers of type T.
 template <typename T, bool kMultiplies>
 class ScanMachine {
  public:
@@ -42,13 +43,13 @@ class ScanMachine {
 
   bool reverse() const { return reverse_; }
 
-  // To be called behind a thread's last ScanColumns.
+  // To be called after a thread's last ScanColumns.
   void EndColumns() const {
     if (streams_) EndStream();
   }
 
-  // The rows of `span` along a loop with those strides. `totals`: a running total for each, which they begin
-  // with and end with.
+  // Scans the rows of `span` along a loop with these strides. `totals`: a running total per row, read first
+  // and updated.
   void ScanRows(const ScanSpan& span, const LoopNest<2>::Offsets& along, const std::byte* input,
                 std::byte* output, T* totals) const {
     if (!converts_ && along == LoopNest<2>::Offsets{1, 1}) {
@@ -78,7 +79,7 @@ class ScanMachine {
     }
   }
 
-  // The total of one row, in an order that depends on nothing but its length.
+  // The total of one row, in an order that depends only on its length.
   T Total(const ScanSpan& span, const LoopNest<2>::Offsets& along, const std::byte* input) const {
     T lanes[kLanes];
     std::fill_n(lanes, kLanes, ScanNeutral<T, kMultiplies>());
@@ -109,8 +110,7 @@ class ScanMachine {
     return lanes[0];
   }
 
-  // One step of many sequences that are neighbours: `columns` of them, elements of which are apart by
-  // `steps`.
+  // One step of many contiguous sequences: `columns` of them, whose elements are `steps` apart.
   void ScanColumns(const LoopNest<2>::Offsets& offset, const LoopNest<2>::Offsets& steps, uint64_t columns,
                    const std::byte* input, std::byte* output, T* totals) const {
     if (!converts_ && steps == LoopNest<2>::Offsets{1, 1}) {
@@ -147,7 +147,7 @@ class ScanMachine {
     }
   }
 
-  // Any NaN is stored as the same one.
+  // NaNs are stored as canonical ones.
   static T Canonical(T x) {
     if constexpr (std::is_same_v<T, float>) {
       // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
@@ -162,7 +162,7 @@ class ScanMachine {
     RunScanStep({kMultiplies, exclusive_, streams}, from, to, columns, totals);
   }
 #else
-  // All machines have the vectors that compilers use; that `totals` are no part of a tensor, they see here.
+  // Compilers vectorise this on all machines, because they see that `totals` does not alias a tensor.
   template <bool kExclusive>
   static void Step(const T* from, T* to, uint64_t columns, T* totals) {
     for (uint64_t c = 0; c < columns; ++c) {
@@ -177,7 +177,7 @@ class ScanMachine {
   }
 #endif
 
-  // `from` and `to` may be the same: an element is read before it is written, and never afterwards.
+  // `from` and `to` may be the same: an element is read before it is written, and not afterwards.
   template <uint64_t kRows, bool kExclusive, bool kReverse>
   static void ScanSome(const T* from, uint64_t from_row, T* to, uint64_t to_row, uint64_t columns,
                        T* totals) {
@@ -196,7 +196,7 @@ class ScanMachine {
     std::copy_n(running, kRows, totals);
     for (uint64_t r = 0; r < kRows; ++r) {
       // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
-      if (running[r] == running[r]) continue;  // what has been NaN stays NaN: there was none
+      if (running[r] == running[r]) continue;  // a total that was NaN would still be: there was none
       for (uint64_t c = 0; c < columns; ++c) to[r * to_row + c] = Canonical(to[r * to_row + c]);
     }
   }
@@ -213,7 +213,7 @@ class ScanMachine {
     }
   }
 
-  // Rows of `columns` elements, one behind the other.
+  // Consecutive rows of `columns` elements.
   void ScanTile(T* tile, uint64_t rows, uint64_t columns, T* totals) const {
     if (rows == kScanRows) {
       ScanEqual<kScanRows>(tile, columns, tile, columns, columns, totals);
@@ -227,7 +227,7 @@ class ScanMachine {
   bool exclusive_;
   bool reverse_;
   bool converts_;
-  bool streams_;  // columns past the caches
+  bool streams_;  // columns are stored non-temporally
   LoadBlock load_;
   StoreBlock store_;
 };

@@ -30,7 +30,7 @@ HWY_INLINE uint64_t Bits(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-// One component of a vector of tuples, wrapped; takes the lanes out of `in_range` where it is not.
+// One component of a vector of tuples, wrapped; clears the lanes of `in_range` where it is out of range.
 template <class D, class V>
 HWY_INLINE V Wrapped(D d, V index, const ScatterLoops::Component& component, hn::Mask<D>* in_range) {
   using T = hn::TFromD<D>;

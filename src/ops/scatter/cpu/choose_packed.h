@@ -1,5 +1,5 @@
-// The choice between packed tuples of one or two indices in vectors (Highway, with run-time dispatch).
-// Every thread looks at all of them to find those that it owns: this must cost next to nothing.
+// Selects from packed tuples of one or two indices with vectors (Highway, with run-time dispatch). Every
+// thread looks at all tuples to find those that it owns, so this must cost next to nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// From index tuples to places in the output: read, checked and queued in blocks, so that
-// the places can be fetched into the cache some updates ahead. (An update of a large
-// output mostly waits for memory.)
+// From index tuples to places in the output: they are read, checked and queued in blocks, so that the places
+// can be prefetched some updates ahead. (Updates of a large output mostly wait for memory.)
 #pragma once
 
 #include <algorithm>
@@ -12,16 +11,16 @@
 
 namespace anydml {
 
-// Updates to be written, in order. Left uninitialised: most of it is never touched.
+// Updates to be written, in order. Not initialised, because most of it is never used.
 struct TargetQueue {
   static constexpr uint32_t kBlock = 256;  // positions that are read at a time
 
   uint32_t count = 0;
   bool all_in_range = true;
-  uint64_t sources[2 * kBlock];  // where the slice begins in the updates, in elements
+  uint64_t sources[2 * kBlock];  // the slice's first element in the updates
   uint64_t targets[2 * kBlock];  // and in the output
 
-  // Those from `begin` on become the first ones.
+  // Moves entries from `begin` on to the front.
   void DropUntil(uint32_t begin) {
     std::copy(sources + begin, sources + count, sources);
     std::copy(targets + begin, targets + count, targets);
@@ -29,22 +28,22 @@ struct TargetQueue {
   }
 };
 
-// One component of the tuple at `tuple`, wrapped; at least the dimension's size when out of range.
+// One component of the tuple at `tuple`, wrapped; at least the dimension's size if out of range.
 template <typename Index>
 inline uint64_t WrappedIndex(const ScatterLoops::Component& component, const Index* tuple) {
   const uint64_t index = static_cast<uint64_t>(tuple[component.index_offset]);
-  // Signed indices were sign-extended: adding the size modulo 2^64 wraps those in
-  // [-size, -1] and leaves all other negative ones far above any size.
+  // Signed indices were sign-extended: adding the size modulo 2^64 wraps those in [-size, -1] and leaves all
+  // other negative ones far above any size.
   if (std::is_signed_v<Index> && static_cast<int64_t>(index) < 0) return index + component.wrap;
   return index;
 }
 
-// Positions that lie evenly apart, at most TargetQueue::kBlock.
+// Evenly spaced positions, at most TargetQueue::kBlock.
 template <typename Index>
 struct PositionRun {
   const Index* tuple;  // of the first one
   uint64_t source;
-  uint64_t target;  // before the tuple's components are added
+  uint64_t target;  // without the tuple's components
   LoopNest<3>::Offsets strides;
   uint32_t count;
 
@@ -68,10 +67,10 @@ inline bool ReadTuple(const ScatterLoops& loops, const Index* tuple, uint64_t* k
   return in_range;
 }
 
-// Chooses up to 64 positions of `run` from number `first` on: bit i is set when position
-// first + i is in range and belongs to `owner`. Without a branch, which nobody could predict.
-// offsets[i] is the tuple's part of the target: indices are read once, so that what was
-// checked is what is used even if somebody writes to them meanwhile.
+// Selects up to 64 positions of `run` from index `first` on: bit i is set if position first + i is in range
+// and belongs to `owner`. Branch-free, since a branch would be unpredictable. offsets[i] is the tuple's part
+// of the target: indices are read only once, so that the checked values are used even if the indices change
+// meanwhile.
 template <uint32_t kTuple, typename Index>
 uint64_t ChoosePositions(const ScatterLoops& loops, const ScatterOwner& owner, const PositionRun<Index>& run,
                          uint32_t first, uint32_t count, uint64_t* offsets, bool* all_in_range) {
@@ -87,8 +86,8 @@ uint64_t ChoosePositions(const ScatterLoops& loops, const ScatterOwner& owner, c
   return chosen;
 }
 
-// Queues the positions first + i of `run` whose bits are set; offsets[i] * scale is the
-// tuple's part of the target.
+// Queues the positions first + i of `run` whose bits are set; offsets[i] * scale is the tuple's part of the
+// target.
 template <typename Index, typename Offset>
 void QueueChosen(const PositionRun<Index>& run, uint32_t first, uint64_t chosen, const Offset* offsets,
                  uint64_t scale, TargetQueue* queue) {
@@ -147,7 +146,7 @@ void QueueTargets(const ScatterLoops& loops, const ScatterOwner& owner, const Po
   }
 }
 
-// The number of the first position with an index out of range; kNone when there is none.
+// The index of the first position with an index out of range; kNone if there is none.
 inline constexpr uint64_t kNone = ~uint64_t{0};
 
 template <typename Index>

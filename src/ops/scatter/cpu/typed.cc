@@ -10,9 +10,9 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLineBytes = 64;
-// Outputs up to here are in the caches: their lines need not be asked for.
+// Outputs up to this size are in the caches and need no prefetch.
 constexpr uint64_t kNearBytes = uint64_t{1} << 20;
-// Lines of the output on their way from memory at a time.
+// Prefetched cache lines of the output in flight.
 constexpr uint32_t kLinesAhead = 32;
 
 // Writes one element.
@@ -29,7 +29,7 @@ class SliceWriter {
  public:
   explicit SliceWriter(const NestPart<2>& slice) : slice_(slice) {
     const uint64_t lines = contiguous() ? slice.inner.size * sizeof(Element) / kLineBytes + 1 : 1;
-    // The beginning is enough where a slice is long: the processor sees the pattern.
+    // For long slices, prefetching the beginning suffices: hardware prefetch continues.
     lines_ = static_cast<uint32_t>(std::min<uint64_t>(lines, kLinesAhead / 2));
   }
 
@@ -65,7 +65,7 @@ class SliceWriter {
   uint32_t lines_;
 };
 
-// Writes all but the last that are queued, which only now are being fetched.
+// Writes all queued updates except the last ones, whose prefetches are still in flight.
 template <typename Element, typename Writer>
 void WriteFetched(const Writer& writer, const Element* updates, Element* output, TargetQueue* queue) {
   const uint32_t ahead = writer.ahead();
@@ -87,9 +87,9 @@ void WriteAll(const Writer& writer, const Element* updates, Element* output, Tar
   queue->count = 0;
 }
 
-// Whether so much of the output is updated that its copy should stay in the caches. With 10^6
-// updates of 2^24 floats on a Xeon a plain copy and the updates take 16.8 ms, a streaming
-// one 17.5; with 65536 it is 10.3 and 6.9.
+// Whether so much of the output is updated that its copy should stay in the caches. With 10^6 updates of 2^24
+// floats on a Xeon, a plain copy and the updates take 16.8 ms, with a streaming copy 17.5; with 65536 updates
+// 10.3 and 6.9.
 template <typename Element>
 bool UpdatesMuch(const ScatterProblem& problem, const ScatterLoops& loops) {
   const uint64_t slice_lines = Iterations(loops.slice) * sizeof(Element) / kLineBytes + 1;
@@ -134,7 +134,7 @@ class ScatterTyped final : public Kernel {
     return loops_.tuple_size == 2 ? choose.template operator()<2>() : choose.template operator()<0>();
   }
 
-  // False when an index was out of range.
+  // False if an index was out of range.
   bool RunPart(const ScatterPart& part, const KernelArguments& arguments) const {
     if (loops_.slice.rank == 0) {
       return part.owner.OwnsAll() ? write_elements_(loops_, part, arguments)
@@ -143,7 +143,7 @@ class ScatterTyped final : public Kernel {
     return RunPartWith(SliceWriter<Element>(part.slice), part, arguments);
   }
 
-  // Every single element of the part as it comes. kFetch: asks for lines ahead.
+  // Updates single elements of the part in order. kFetch: prefetches.
   template <uint32_t kTuple, bool kFetch>
   static bool WriteElements(const ScatterLoops& loops, const ScatterPart& part,
                             const KernelArguments& arguments) {
@@ -200,7 +200,7 @@ class ScatterTyped final : public Kernel {
     return queue.all_in_range;
   }
 
-  // Looks for it again: the parts only know that there is one, and this is rare.
+  // Searches again: the parts only record that there is one, and this is rare.
   void ReportFirstOutOfRange(const KernelArguments& arguments) const {
     if (arguments.data_errors == nullptr) return;
     const std::byte* indices = arguments.inputs[1].data;
