@@ -11,12 +11,12 @@ constexpr OperatorType kOperators[] = {
     OperatorType::kBatchNormalization, OperatorType::kBatchNormalizationGrad,
     OperatorType::kBatchNormalizationTraining, OperatorType::kBatchNormalizationTrainingGrad};
 
-// Exact: any numbers will do.
+// The operator is exact, so any numbers will do.
 Case MakeInference(CaseMaker& make) {
   const DataType type = make.source().Any(kFloatTypes);
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
   constexpr float kEpsilons[] = {0, 1e-5f, 0.5f};
-  // As often as not, packed, with parameters of the first dimensions.
+  // In half of the cases packed, with parameters of the first dimensions.
   const bool packed = make.source().OneIn(2);
   const uint32_t kept = make.source().Between(0, static_cast<uint32_t>(sizes.size()) - 1);
   const auto parameter = [&] {

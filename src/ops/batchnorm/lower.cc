@@ -14,7 +14,7 @@ using Kind = BatchNormProblem::Kind;
 constexpr StepOperand Input(uint32_t index) { return {StepOperand::kInput, index}; }
 constexpr StepOperand Output(uint32_t index) { return {StepOperand::kOutput, index}; }
 
-// scale / sqrt(variance + epsilon); the variance's register gets the root.
+// scale / sqrt(variance + epsilon); the root replaces the variance in its register.
 uint8_t ApplyFactor(ElementStep& step, uint8_t scale, uint8_t variance, float epsilon) {
   step.Apply(Function::kScaleBias, {variance}, 1, epsilon);
   step.Apply(Function::kSquareRoot, {variance});
@@ -77,8 +77,8 @@ StepList TrainingSteps(const BatchNormProblem& p, const OperatorDesc* activation
   return list;
 }
 
-// mean(gradient), and mean(gradient * (x - mean)) / (variance + epsilon): what the statistics' own dependence
-// on the input takes off.
+// mean(gradient), and mean(gradient * (x - mean)) / (variance + epsilon): the part of the gradient through
+// the statistics.
 Step StatisticsGradientStep(const BatchNormProblem& p, const DimensionSet& reduced, StepOperand first,
                             StepOperand second, StepOperand offsets, StepOperand slopes) {
   constexpr auto kAt = batch_norm::InputsOf(Kind::kTrainingGradient);
@@ -192,7 +192,7 @@ Status LowerGradient(const OperatorDesc& given, const LowerContext& context, Low
   return Choose<GradientSteps>(std::move(problem), nullptr, context, out);
 }
 
-// Before 4.0 mean and variance that are not spatial have an element per location.
+// Before 4.0, mean and variance that are not spatial have an element per location.
 Status CheckInference(const OperatorDesc& desc, FeatureLevel level) {
   for (const char* name : {"MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor"}) {
     ANYDML_RETURN_IF_ERROR(CheckBroadcastSizes(desc, name));
@@ -213,7 +213,7 @@ Status CheckInference(const OperatorDesc& desc, FeatureLevel level) {
   return {};
 }
 
-// The other parameters have the same sizes, as the schema says.
+// By the schema, the other parameters have the same sizes.
 Status CheckScale(const OperatorDesc& desc, FeatureLevel) { return CheckBroadcastSizes(desc, "ScaleTensor"); }
 
 Status InferLike(OperatorDesc* desc, const char* of_input, std::initializer_list<const char*> of_scale) {

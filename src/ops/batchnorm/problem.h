@@ -1,5 +1,5 @@
-// BATCH_NORMALIZATION, BATCH_NORMALIZATION_TRAINING and their gradients: normalisation by a mean and a
-// variance that are given, or those of the elements for which one element of Scale holds.
+// BATCH_NORMALIZATION, BATCH_NORMALIZATION_TRAINING and their gradients: normalisation by a given mean and
+// variance, or by those of all elements that share an element of Scale.
 #pragma once
 
 #include <memory>
@@ -22,22 +22,22 @@ struct BatchNormProblem {
 
   enum Kind : uint8_t { kInference, kGradient, kTraining, kTrainingGradient } kind = kInference;
   TensorDesc input;
-  TensorDesc scale;                          // sizes of 1 hold for all, here and in the next ones
-  std::optional<TensorDesc> mean, variance;  // where they are inputs
+  TensorDesc scale;                          // sizes of 1 broadcast, here and in the next ones
+  std::optional<TensorDesc> mean, variance;  // if they are inputs
   std::optional<TensorDesc> bias;
   std::optional<TensorDesc> added;     // FusedAddTensor
   std::optional<TensorDesc> gradient;  // InputGradientTensor
   float epsilon = 0;
-  // Output, OutputMean, OutputVariance, or the gradients with respect to input, scale and bias.
+  // Output, OutputMean, OutputVariance; or the gradients with respect to input, scale and bias.
   std::vector<TensorDesc> outputs;
 
   ElementProblem finish;  // the activation and the store: from packed FLOAT32 numbers to output 0
-  StepList steps;         // all of it
+  StepList steps;         // the whole computation
 };
 
 Exactness BatchNormBound(const BatchNormProblem& problem);
 
-// Over which a statistic goes: where an element of `parameter` holds for all.
+// The dimensions over which a statistic is taken: those in which `parameter` broadcasts.
 DimensionSet ReducedBy(const TensorDesc& parameter);
 
 // Binding indices of inputs.

@@ -20,7 +20,7 @@ float Element(const TensorDesc& tensor, const Buffer& buffer, const Dimensions& 
                                            : Load<float>(buffer.data, offset);
 }
 
-// A NaN that was computed has these bits on every machine.
+// Makes NaNs canonical.
 float Canonical(double value) {
   return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
 }
@@ -35,7 +35,7 @@ void StoreElement(const TensorDesc& tensor, const Buffer& buffer, const Dimensio
   }
 }
 
-// Sums in FLOAT64; without sums every step in FLOAT32, as everywhere.
+// Sums are in FLOAT64; variants without sums round every step to FLOAT32, as all kernels do.
 class BatchNormReference final : public CompositeKernel {
  public:
   BatchNormReference(const BatchNormProblem& problem, std::unique_ptr<const Kernel> finish)

@@ -9,7 +9,7 @@ uint64_t StrideOf(const TensorDesc& tensor, uint32_t d) {
   return tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
 }
 
-// The rows, and how their elements follow each other; false, with a reason, where there are none.
+// Finds the rows and the strides of their elements; false, with a reason, if there are none.
 bool FindRows(const BatchNormProblem& problem, BatchNormRows* found, LoopNest<6>::Offsets* strides,
               std::string* why_not) {
   constexpr size_t kLoadAndStore = 2;
@@ -50,7 +50,7 @@ std::optional<BatchNormRows> ChannelRowsOf(const BatchNormProblem& problem, uint
   BatchNormRows rows;
   LoopNest<6>::Offsets strides;
   if (!FindRows(problem, &rows, &strides, why_not)) return std::nullopt;
-  constexpr uint64_t kMostChannels = 1 << 16;  // their numbers are prepared by one thread
+  constexpr uint64_t kMostChannels = 1 << 16;  // their parameters are prepared by one thread
   bool same = strides == LoopNest<6>::Offsets{1, 1, 1, 1, 1, 1} && rows.length >= shortest &&
               rows.length <= kMostChannels;
   const auto last = OffsetsOf(rows.rows, Iterations(rows.rows) - 1);

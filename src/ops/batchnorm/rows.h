@@ -1,4 +1,5 @@
-// BATCH_NORMALIZATION where mean, variance, scale and bias are the same for neighbours, or neighbours, too.
+// BATCH_NORMALIZATION whose mean, variance, scale and bias are constant along contiguous elements, or
+// contiguous, too.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ struct BatchNormRows {
   uint64_t length = 1;
 };
 
-// Rows of at least `shortest` elements with the same parameters; none, with a reason, where the problem is
-// something else.
+// Rows of at least `shortest` elements with the same parameters; empty, with a reason, if the problem has
+// none.
 std::optional<BatchNormRows> RowsOf(const BatchNormProblem& problem, uint64_t shortest, std::string* why_not);
-// Rows of elements that have a parameter each, the same in all rows.
+// Rows whose elements have a parameter each, the same ones in all rows.
 std::optional<BatchNormRows> ChannelRowsOf(const BatchNormProblem& problem, uint64_t shortest,
                                            std::string* why_not);
 

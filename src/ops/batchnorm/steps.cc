@@ -2,8 +2,8 @@
 
 namespace anydml {
 
-// Without sums every step is rounded as in the reference. Sums: of products up to some hundred, as the tests
-// have them.
+// Without sums every step is rounded as in the reference. With sums: for products up to some hundred, as in
+// the tests.
 Exactness BatchNormBound(const BatchNormProblem& problem) {
   if (problem.kind == BatchNormProblem::kInference) {
     const uint32_t ulps = problem.finish.program.ulps();

@@ -13,7 +13,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
   return CheckSizes(desc, "OutputTensor", desc.tensor("InputTensor")->sizes, "it is InputTensor, quantised");
 }
 
-// The second half: ELEMENT_WISE_QUANTIZE_LINEAR by what the first half has found.
+// The second pass: ELEMENT_WISE_QUANTIZE_LINEAR with the results of the first.
 ElementProblem QuantizeProblem(const DynamicQuantizeLinearDesc& desc) {
   const auto broadcast = [&](const TensorDesc& one) {
     TensorDesc tensor = desc.input;

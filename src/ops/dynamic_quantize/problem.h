@@ -1,5 +1,5 @@
-// DYNAMIC_QUANTIZE_LINEAR: a scale and a zero point from the range of the input, which 0 belongs to, and the
-// input quantised by them.
+// DYNAMIC_QUANTIZE_LINEAR: computes a scale and a zero point from the range of the input, extended to 0, and
+// quantises the input with them.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct DynamicQuantizeProblem {
   ElementProblem quantize;                // inputs: the input, the scale, the zero point; output: the output
 };
 
-// The smallest and the largest number, and 0. NaNs are neither.
+// The smallest and the largest number, and 0. NaNs are ignored.
 struct Range {
   float min = 0;
   float max = 0;
@@ -33,13 +33,13 @@ struct Range {
 
 struct QuantizationParameters {
   float scale;
-  float zero_point;  // a whole number
+  float zero_point;  // an integer
 };
 
 // constexpr functions are compiled for devices, too.
 constexpr float LowestQuantized(DataType type) { return type == DataType::kInt8 ? -128.0f : 0.0f; }
 
-// Of a range that is one point, 0, the scale is 1. A range that is not finite has one that is not, either.
+// For the empty range [0, 0] the scale is 1. If the range is not finite, neither is the scale.
 inline
 #ifdef __CUDACC__
     __host__ __device__

@@ -1,4 +1,4 @@
-// What the kernels of both backends share: the second pass is an element program's kernel.
+// Shared by all backends: the second pass is an element program's kernel.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class TwoPassesKernel : public CompositeKernel {
   explicit TwoPassesKernel(LoweredOperator quantize)
       : quantize_(AddPart(quantize.implementation, std::move(quantize.kernel))) {}
 
-  // Quantises by the scale and the zero point that the first pass has put into outputs 1 and 2.
+  // Quantises with the scale and the zero point that the first pass has stored in outputs 1 and 2.
   Status RunQuantize(const KernelArguments& arguments) const {
     const Buffer inputs[] = {arguments.inputs[0], arguments.outputs[1], arguments.outputs[2]};
     KernelArguments second = arguments;

@@ -15,7 +15,7 @@ constexpr DataType kBytes[] = {DataType::kInt8, DataType::kUInt8};
 constexpr DataType kIntegers[] = {DataType::kInt8,  DataType::kUInt8,  DataType::kInt16,
                                   DataType::kInt32, DataType::kUInt16, DataType::kUInt32};
 
-// Sets tensors of a description with their content, in binding order.
+// Sets tensors of a description and their contents, in binding order.
 class TensorSetter {
  public:
   TensorSetter(Case* problem, CaseMaker& make) : problem_(*problem), make_(make) {
@@ -36,7 +36,7 @@ class TensorSetter {
     Set(name, tensor, make_.Content(tensor));
   }
 
-  // Positive, so that they are scales.
+  // Positive, as scales are.
   void Scales(const char* name, DataType type, const std::vector<uint32_t>& sizes) {
     const TensorDesc tensor = make_.Input(type, sizes);
     Bytes bytes = NumbersThatAddUp(tensor, make_);

@@ -13,7 +13,7 @@ namespace {
 using Type = OperatorType;
 Type TypeOf(const OperatorDesc& desc) { return static_cast<Type>(desc.schema->type); }
 
-// Among the inputs, in binding order; -1: absent.
+// Its index among the inputs in binding order; -1: absent.
 int32_t BindingOf(const OperatorDesc& desc, std::string_view name) {
   int32_t number = 0;
   for (size_t i = 0; i < desc.fields.size(); ++i) {
@@ -27,7 +27,7 @@ int32_t BindingOf(const OperatorDesc& desc, std::string_view name) {
 
 enum class Each { kRow, kColumn, kElement };
 
-// A parameter has one element, or `count` in a dimension from `first` up to `end`: of a batch there is none.
+// A parameter has one element, or `count` in a dimension from `first` up to `end`; it has no batch.
 Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t count, const char* what,
                       uint32_t first, uint32_t end) {
   const TensorDesc* const tensor = desc.tensor(name);
@@ -41,8 +41,8 @@ Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t 
                          ": one number for all or one for each ", what);
 }
 
-// Of matrices, whose parameters may have fewer dimensions: numbers of rows lie in the second last one, unless
-// there is but one.
+// For matrices, whose parameters may have fewer dimensions: numbers of rows are in the second last one,
+// unless there is only one.
 Status CheckMatrixParameter(const OperatorDesc& desc, const char* name, uint32_t count, Each each) {
   const TensorDesc* const tensor = desc.tensor(name);
   const bool rows = each == Each::kRow;
@@ -58,10 +58,11 @@ uint64_t ParameterStride(const TensorDesc& tensor) {
   return 0;
 }
 
-// Dimensions of the program, and where numbers of rows (output channels) and columns (positions) are found.
+// The program's dimensions, and those along which the numbers of rows (output channels) and columns
+// (positions) vary.
 constexpr uint32_t kRank = 6, kGroup = 1, kRow = 2, kColumn = 5;
 
-// The program's operands are appended as they are loaded.
+// Appends the program's operands as they are loaded.
 class ProgramBuilder {
  public:
   ProgramBuilder(const OperatorDesc& desc, const IntegerSums& sums) : desc_(desc), shape_(sums.shape) {
@@ -82,7 +83,7 @@ class ProgramBuilder {
   ElementProgram& program() { return problem_.program; }
 
   // Appends the tensor `name` as an input: a number for each row or column, or (kElement) its own layout.
-  // False where it is absent.
+  // False if it is absent.
   bool Load(const char* name, Each each, Class type, uint8_t* at) {
     const int32_t binding = BindingOf(desc_, name);
     if (binding < 0) return false;
@@ -102,7 +103,7 @@ class ProgramBuilder {
     return true;
   }
 
-  // Rows are counted through all groups, as channels of a convolution are.
+  // Counts rows across groups, as channels of a convolution are.
   void CountRowsThroughGroups() { per_group_ = true; }
 
   void Finish(uint8_t at, const ConvolutionTensor& output, DataType type, IntegerProductProblem* problem) {
@@ -130,7 +131,7 @@ class ProgramBuilder {
   uint8_t sum_;
 };
 
-// sum * (scale of A * scale of B / scale of the output), rounded to the nearest even, plus the zero point.
+// sum * (scale of A * scale of B / scale of the output), rounded to nearest even, plus the zero point.
 struct ScaleNames {
   const char *first, *second, *output, *output_zero;
   Each second_each;
@@ -160,7 +161,7 @@ uint8_t AppendQuantization(ProgramBuilder& b, const ScaleNames& names, const Byt
 
 // ---- Products of matrices
 
-// A number of a zero point, with what it belongs to.
+// A zero point and what it applies to.
 std::optional<ZeroPoints> ZerosOf(const OperatorDesc& desc, const char* name, uint64_t per_group = 0) {
   const int32_t binding = BindingOf(desc, name);
   if (binding < 0) return std::nullopt;
@@ -205,7 +206,7 @@ ConvolutionTensor MatrixTensor(const TensorDesc& tensor) {
   return result;
 }
 
-// With its zero points, which are subtracted when it is packed.
+// Whether the tensor and its zero points, which are subtracted when it is packed, are owned.
 bool IsOwned(const OperatorDesc& desc, const char* tensor, const char* zero_point) {
   const TensorDesc* const zero = desc.tensor(zero_point);
   return desc.tensor(tensor)->owned_by_dml && (zero == nullptr || zero->owned_by_dml);
@@ -248,7 +249,7 @@ void PackSums(IntegerSums* sums) {
   shape.output.outer[0] = shape.output.outer[1] * shape.outer[1];
 }
 
-// Where the second scale is one for all.
+// Sets the requantization if the second scale is a single number.
 void AddRequantization(const OperatorDesc& desc, const ScaleNames& names, uint64_t per_group,
                        const ConvolutionTensor& output, const ByteLimits& limits,
                        IntegerProductProblem* problem) {
@@ -282,7 +283,7 @@ void AppendProgram(const OperatorDesc& desc, const ByteLimits& limits, IntegerPr
     if (b.Load("BiasTensor", Each::kRow, Class::kI32, &bias)) {
       b.program().Apply(ElementFunction::kAdd, Class::kI32, {result, bias});
     }
-    // The input's scale is one number for all.
+    // The input's scale is a single number.
     const ScaleNames names = {"FilterScaleTensor", "InputScaleTensor", "OutputScaleTensor",
                               "OutputZeroPointTensor", Each::kColumn};
     result = AppendQuantization(b, names, limits);
@@ -332,7 +333,7 @@ Status InferMatrices(OperatorDesc* desc) {
     const TensorDesc* scale = nullptr;
     ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "AScaleTensor", &scale));
   }
-  if (a->rank != b->rank || a->rank < 2) return {};  // validation says so
+  if (a->rank != b->rank || a->rank < 2) return {};  // validation reports it
   Dimensions sizes = a->sizes;
   sizes[a->rank - 1] = b->sizes[b->rank - 1];
   FillTensor(desc, "OutputTensor", OutputType(*desc, *a), sizes, a->rank);
@@ -368,7 +369,7 @@ Status CheckConvolutions(const OperatorDesc& desc, FeatureLevel) {
   }
   for (const char* name : {"FilterZeroPointTensor", "FilterScaleTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    // Dimensions in front of the channels may be left out.
+    // Dimensions before the channels may be omitted.
     const TensorDesc* const tensor = desc.tensor(name);
     const uint32_t channels = tensor != nullptr && tensor->rank < output.rank ? 0 : 1;
     ANYDML_RETURN_IF_ERROR(CheckParameter(desc, name, output.sizes[1], "output channel", channels, 2));
@@ -405,7 +406,7 @@ Status InferConvolutions(OperatorDesc* desc) {
   const TensorDesc *input = nullptr, *filter = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputTensor", &input));
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "FilterTensor", &filter));
-  OperatorDesc complete = *desc;  // with all that is needed to read it as a whole
+  OperatorDesc complete = *desc;  // a description that can be read as a whole
   for (size_t i = 0; i < complete.fields.size(); ++i) {
     const FieldKind kind = complete.schema->fields[i].kind;
     if (kind == FieldKind::kInput || kind == FieldKind::kOutput) {

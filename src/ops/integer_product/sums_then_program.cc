@@ -51,7 +51,7 @@ std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem&
     return nullptr;
   }
   const IntegerProductProblem only_sums = {problem.sums, {}, {}};
-  // The reference is made of references.
+  // The reference consists of references.
   LowerContext part = context.ForPart();
   if (context.implementation == "cpu.reference") part.implementation = context.implementation;
   LoweredOperator sums, program;

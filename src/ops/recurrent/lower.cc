@@ -20,7 +20,7 @@ CellKind KindOf(const OperatorDesc& desc) {
   }
 }
 
-// The sizes that all tensors are made of.
+// The sizes of which all tensors' sizes are made.
 struct Counts {
   CellKind kind;
   uint32_t directions, steps, batch, inputs, units;
@@ -56,7 +56,7 @@ Status CheckOptional(const OperatorDesc& desc, const char* name, const Dimension
   return CheckSizes(desc, name, sizes, because);
 }
 
-// Gates times units in 64 bits: once this is right, no size wraps.
+// Computes gates times units in 64 bits: once this is checked, no size wraps.
 Status CheckGates(const OperatorDesc& desc, const Counts& counts) {
   const uint64_t needed = uint64_t{counts.gates()} * counts.units;
   const uint32_t given = desc.tensor("RecurrenceTensor")->sizes[2];
@@ -132,7 +132,7 @@ std::optional<TensorDesc> Optional(const TensorDesc* tensor) {
   return tensor != nullptr ? std::optional(*tensor) : std::nullopt;
 }
 
-// What all three have.
+// The common fields of all three.
 template <typename Desc>
 RecurrentProblem ProblemOf(const Desc& typed, const Counts& counts) {
   RecurrentProblem problem;
@@ -152,7 +152,7 @@ RecurrentProblem ProblemOf(const Desc& typed, const Counts& counts) {
   problem.lengths = Optional(typed.sequence_lengths);
   problem.sequence = Optional(typed.output_sequence);
   problem.single = Optional(typed.output_single);
-  // The gates' sums are clipped, LSTM's cell state (for the last activation) is not.
+  // The gates' sums are clipped; LSTM's cell state (the input of the last activation) is not.
   const float* clip = nullptr;
   if constexpr (requires { typed.clip_threshold; }) {
     if (typed.use_clip_threshold) clip = &typed.clip_threshold;
@@ -192,12 +192,12 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(ProblemOf(desc), context, out);
 }
 
-// The outputs that are wanted: all are optional.
+// Infers the requested outputs; all are optional.
 Status Infer(OperatorDesc* desc) {
   const TensorDesc *given = nullptr, *recurrence = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputTensor", &given));
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "RecurrenceTensor", &recurrence));
-  if (given->rank != 4 || recurrence->rank != 4) return {};  // validation says so
+  if (given->rank != 4 || recurrence->rank != 4) return {};  // validation reports it
   const TensorDesc input = *given;
   const Dimensions state = {1, recurrence->sizes[1], input.sizes[2], recurrence->sizes[3]};
   for (const char* const name : {"OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor"}) {

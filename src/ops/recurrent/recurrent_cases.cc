@@ -10,7 +10,7 @@ using Type = OperatorType;
 
 constexpr Type kOperators[] = {Type::kRnn, Type::kLstm, Type::kGru};
 
-// None of them makes errors larger, for parameters up to 1; nor do the first ones make numbers larger than 1.
+// None of these magnifies errors, for parameters up to 1; nor do the first ones give numbers larger than 1.
 constexpr Type kContinuous[] = {
     Type::kActivationTanh,      Type::kActivationSigmoid,    Type::kActivationHardSigmoid,
     Type::kActivationSoftsign,  Type::kActivationScaledTanh, Type::kActivationSoftmax,
@@ -20,7 +20,7 @@ constexpr Type kContinuous[] = {
     Type::kActivationSoftplus,
 };
 constexpr std::span<const Type> kBounded = std::span(kContinuous).first(6);
-// Sums that are not exact would decide at random.
+// With these, rounding errors of the sums could change results completely.
 constexpr Type kWithJumps[] = {Type::kActivationThresholdedRelu, Type::kActivationShrink,
                                Type::kActivationHardmax, Type::kActivationRelu, Type::kActivationIdentity};
 
@@ -33,7 +33,7 @@ OperatorDesc MakeActivation(Type type, ByteSource& source) {
   return desc;
 }
 
-// Makes the tensors of a case and their contents, in the order of bindings.
+// Makes the tensors of a case and their contents, in binding order.
 class RecurrentCase {
  public:
   RecurrentCase(Type type, DataType data_type, CaseMaker& make) : type_(data_type), make_(make) {
@@ -63,7 +63,7 @@ class RecurrentCase {
     case_.inputs.emplace_back();
   }
 
-  // Some are 0, some more than there are steps.
+  // Some are 0, some larger than the number of steps.
   void AddLengths(uint32_t batch, uint32_t steps) {
     if (make_.source().OneIn(2)) {
       case_.inputs.emplace_back();
@@ -123,7 +123,7 @@ Case MakeRecurrent(Type type, CaseMaker& make) {
 
   std::vector<OperatorDesc> activations;
   for (uint32_t i = 0; i < directions * each; ++i) {
-    // Gates are factors of the state: of larger ones the powers soon leave the range of numbers.
+    // Gates are factors of the state: powers of larger ones soon overflow.
     const bool is_factor = type != Type::kRnn && i % each == 0 && steps > 1;
     const Type activation = jumps       ? source.Any(kWithJumps)
                             : is_factor ? source.Any(kBounded)

@@ -196,7 +196,7 @@ class RecurrentReference final : public Kernel {
 
   void RunStep(const Row& row, uint64_t time) const {
     const uint64_t units = problem_.units;
-    // The last gate of GRU sees the state through the second one.
+    // GRU's last gate sees the state through the second one.
     for (uint64_t at = 0; at < problem_.gates() * units; ++at) {
       row.sums[at] = FromInput(row, time, at);
       const bool later = problem_.kind == CellKind::kGru && at >= 2 * units;

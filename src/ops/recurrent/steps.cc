@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kInput = 0, kWeight = 1, kRecurrence = 2, kBias = 3, kHiddenInit = 4;
 
-// The stride of what is one is never used: it counts as none, or as that of neighbours.
+// The stride of a dimension of size 1 is never used: it counts as 0, or as contiguous.
 uint64_t OuterStride(const TensorDesc& tensor, uint32_t d) {
   return tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
 }
@@ -17,7 +17,7 @@ uint64_t InnerStride(const TensorDesc& tensor, uint32_t d) {
   return tensor.sizes[d] == 1 ? 1 : tensor.strides[d];
 }
 
-// The bytes of `count` times `each` numbers; the largest number where 64 bits cannot hold them.
+// The bytes of `count` times `each` numbers; saturates.
 uint64_t BytesOf(uint64_t count, uint64_t each) {
   uint64_t numbers, bytes;
   if (__builtin_mul_overflow(count, each, &numbers)) return ~uint64_t{0};
@@ -47,7 +47,7 @@ ElementProblem CopyProblem(const TensorDesc& tensor) {
 
 }  // namespace
 
-// Steps and batch are one dimension where their strides allow it.
+// Merges steps and batch into one dimension if their strides allow it.
 GemmProblem InputProduct(const RecurrentProblem& p) {
   const uint64_t step = OuterStride(p.input, 1), element = OuterStride(p.input, 2);
   const bool merges = p.steps == 1 || p.batch == 1 || step == p.batch * element;
@@ -93,7 +93,8 @@ Status RecurrentSteps::AddProduct(const LowerContext& context, const GemmProblem
   return {};
 }
 
-// Of {direction, batch, unit} with the weights of gates and units [first_column, first_column + columns).
+// The product of {direction, batch, unit} with the weights of gates and units [first_column, first_column +
+// columns).
 Status RecurrentSteps::AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
                                        Product* product) {
   const RecurrentProblem& p = problem_;
@@ -122,7 +123,7 @@ Status RecurrentSteps::AddStateProduct(const LowerContext& context, uint64_t fir
     return {};
   }
   problem.b_is_owned = false;
-  // Kernels of products want FLOAT32 on both sides, and matrices that are aligned as bindings are.
+  // Product kernels require FLOAT32 on both sides, and matrices aligned as bindings are.
   if (p.type != DataType::kFloat32 || offset != 0) {
     ANYDML_RETURN_IF_ERROR(AddCopy(context, "recurrence", kRecurrence, weights, offset, &product->weights));
     problem.b = {{columns * p.units, 0}, 1, p.units};
@@ -206,7 +207,7 @@ Status RecurrentSteps::RunCopies(const KernelArguments& arguments) const {
 template <typename Pack>
 Status RecurrentSteps::ForWeights(const KernelArguments& arguments, Pack&& pack) const {
   const Buffer& recurrence = arguments.inputs[kRecurrence];
-  if (recurrence.data == nullptr) return {};  // packed already, or not yet there
+  if (recurrence.data == nullptr) return {};  // packed already, or not yet available
   for (const Product* const product : {&state_product_, &reset_product_}) {
     const Buffer inputs[] = {{},
                              {recurrence.data + product->offset, recurrence.size - product->offset},

@@ -1,5 +1,5 @@
-// What the kernels of both backends share: products of all inputs with their weights first; then, step by
-// step, those of the state, and the gates, which are the backend's own. All of it is FLOAT32.
+// Shared by all backends: first the products of all inputs with their weights; then, step by step, those of
+// the state, and the gates, which each backend implements. Everything is FLOAT32.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace anydml {
 
-// What a step's gates have to do: everything, or what comes before and after the product with the reset
-// state.
+// The part of a step that its gates compute: all of it, or the part before or after the product with the
+// reset state.
 enum class GatePhase : uint8_t { kWhole, kReset, kAfterReset };
 
-// Packed FLOAT32 but for the last four; null where there is no such tensor.
+// Packed FLOAT32, except for the last four; null if there is no such tensor.
 struct GateBuffers {
-  // {direction, time, batch, gate and unit}: inputs times their weights; null where RunStep adds inputs.
+  // {direction, time, batch, gate and unit}: inputs times their weights; null if RunStep adds inputs.
   const float* from_inputs;
-  // {direction, batch, gate and unit}: the state times its weights; null where RunStep keeps sums itself.
+  // {direction, batch, gate and unit}: the state times its weights; null if RunStep keeps the sums itself.
   float* from_state;
-  float* from_reset;  // {direction, batch, unit}: the last gate's, of the reset state
+  float* from_reset;  // {direction, batch, unit}: for the last gate, of the reset state
   float* hidden;      // {direction, batch, unit}
   float* cell;
   float* reset;
@@ -34,7 +34,7 @@ struct GateBuffers {
 
 // All inputs times their weights, as FLOAT32: {direction, time, batch, gate and unit}.
 GemmProblem InputProduct(const RecurrentProblem& problem);
-// What that needs, in bytes; the largest number where 64 bits cannot hold them.
+// The bytes that this needs; saturates.
 uint64_t InputProductBytes(const RecurrentProblem& problem);
 
 class RecurrentSteps : public CompositeKernel {
@@ -50,22 +50,22 @@ class RecurrentSteps : public CompositeKernel {
   explicit RecurrentSteps(const RecurrentProblem& problem) : problem_(problem) {}
 
   const RecurrentProblem& problem() const { return problem_; }
-  // Gates in GateBuffers::from_state.
+  // The number of gates in GateBuffers::from_state.
   uint32_t state_gates() const { return problem_.resets_first() ? 2 : problem_.gates(); }
 
-  // A kernel for a product of states that packs its weights, elements of the problem's type, when it is
-  // initialised; null: one from the list is to do it. Input 1 are the weights of states, 2 those of inputs.
+  // A kernel for a product of states that packs its weights, elements of the problem's type, at
+  // initialisation; null to use one from the list. Input 1 are the weights of states, 2 those of inputs.
   virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) { return nullptr; }
-  // Whether RunStep does without GateBuffers::from_inputs. Asked when CreatePacking has been called.
+  // Whether RunStep works without GateBuffers::from_inputs. Called after CreatePacking.
   virtual bool adds_inputs() const { return false; }
-  // Whether it does without GateBuffers::from_state. Asked then, too.
+  // Whether it works without GateBuffers::from_state. Called after CreatePacking.
   virtual bool keeps_sums() const { return false; }
   virtual void Clear(const Buffer& buffer, const KernelArguments& arguments) const = 0;
-  // Computes a step's state from sums and the state before. Sequences that have ended keep theirs, and zeros
-  // become their outputs.
+  // Computes a step's state from sums and the previous state. Sequences that have ended keep theirs, and
+  // their outputs become zero.
   virtual void RunGates(GatePhase phase, uint64_t step, const GateBuffers& buffers,
                         const KernelArguments& arguments) const = 0;
-  // A step without a reset state: its product, `of_product` are that one's arguments, and its gates.
+  // A step without a reset state: its product, whose arguments are `of_product`, and its gates.
   virtual Status RunStep(const Kernel& product, const KernelArguments& of_product, uint64_t step,
                          const GateBuffers& buffers, const KernelArguments& arguments) const;
 
@@ -80,13 +80,13 @@ class RecurrentSteps : public CompositeKernel {
     Piece target;
   };
 
-  // Of states with weights of some gates.
+  // The product of states with the weights of some gates.
   struct Product {
     uint32_t part = 0;
     uint64_t offset = 0;                    // of its weights, in bytes
-    bool is_packed_once = false;            // when it is initialised, by the part
-    std::unique_ptr<const Kernel> packing;  // instead of the part: packs in every run
-    Piece weights;    // packed, or copied as FLOAT32; none: they are read where they are, or packed once
+    bool is_packed_once = false;            // the part packs it at initialisation
+    std::unique_ptr<const Kernel> packing;  // replaces the part: packs in every run
+    Piece weights;    // packed, or copied as FLOAT32; empty: read in place, or packed once
     Piece temporary;  // of `packing`
   };
 
@@ -96,7 +96,7 @@ class RecurrentSteps : public CompositeKernel {
   Status AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
                          Product* product);
   Status RunCopies(const KernelArguments& arguments) const;
-  // Calls `pack` for both products of states with arguments in which input 1 has the weights.
+  // Calls `pack` for both products of states, with arguments whose input 1 has the weights.
   template <typename Pack>
   Status ForWeights(const KernelArguments& arguments, Pack&& pack) const;
   // Calls `run` with the product's kernel and its arguments.

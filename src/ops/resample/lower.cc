@@ -10,14 +10,14 @@
 namespace anydml {
 namespace {
 
-// What the operators have in common.
+// The common fields of the operators.
 struct Resampling {
   const TensorDesc& input;
   const TensorDesc& output;
   InterpolationMode mode;
   ResampleRule nearest;
   std::span<const float> scales;
-  std::span<const float> input_offsets = {};  // none: those of pixels' middles
+  std::span<const float> input_offsets = {};  // empty: those of pixel centres
   std::span<const float> output_offsets = {};
   bool antialiased = false;
   bool gradient = false;
@@ -149,7 +149,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(ProblemOf(Read(desc)), context, out);
 }
 
-// ONNX's rule, floor(size * scale); backward the size that it comes from when both are whole numbers.
+// ONNX's rule, floor(size * scale); for a gradient the size from which it results, if both are integers.
 Status InferFrom(OperatorDesc* desc, std::string_view from, std::string_view to, bool gradient) {
   const TensorDesc* given = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, from, &given));
@@ -157,11 +157,11 @@ Status InferFrom(OperatorDesc* desc, std::string_view from, std::string_view to,
   const auto* scales = std::get_if<std::vector<float>>(&desc->fields[FindField(*desc->schema, "Scales")]);
   Dimensions sizes = input.sizes;
   const TensorDesc* output = desc->tensor(to);
-  const bool is_given = output != nullptr && output->rank > 0;  // then scales say nothing about its sizes
+  const bool is_given = output != nullptr && output->rank > 0;  // then scales do not determine its sizes
   for (uint32_t d = 0; !is_given && scales != nullptr && d < std::min<size_t>(input.rank, scales->size());
        ++d) {
     const double size = input.sizes[d], scale = (*scales)[d];
-    if (!(scale > 0)) continue;  // which the check refuses
+    if (!(scale > 0)) continue;  // the check refuses it
     const double exact = gradient ? std::floor(size / scale + 0.5) : std::floor(size * scale);
     if (exact > double{std::numeric_limits<uint32_t>::max()}) {
       return InvalidArgument(desc->schema->name, ": Scales[", d, "] is ", (*scales)[d], " and ", from,

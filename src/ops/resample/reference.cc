@@ -69,7 +69,7 @@ std::vector<Tap> ListAt(const ResampleAxis& axis, bool gradient, uint32_t index)
   return takers;
 }
 
-// For every number of the target; none where that would take too much memory.
+// For every number of the target; empty if that would take too much memory.
 TapLists ListsOf(const ResampleAxis& axis, bool gradient) {
   constexpr uint64_t kMost = 1 << 16, kMostTaps = 1 << 26;
   if (axis.from > kMost || axis.to > kMost) return {};
@@ -126,7 +126,7 @@ class ResampleReference final : public Kernel {
     std::memcpy(target + to * width, source + from * width, width);
   }
 
-  // Over dimension `d` and those behind it.
+  // The sum over dimension `d` and later ones.
   float Sum(const std::byte* source, const Dimensions& at, uint32_t d, uint64_t offset) const {
     if (d == problem_.rank) return Get(source, offset);
     float sum = 0;

@@ -34,7 +34,7 @@ Case MakeUpsample(CaseMaker& make) {
   return problem;
 }
 
-// Sizes that the scales give, or any other ones.
+// Sizes that the scales give, or any others.
 struct Axes {
   std::vector<uint32_t> from, to;
   std::vector<float> scales, input_offsets, output_offsets;

@@ -8,24 +8,25 @@
 
 namespace anydml {
 
-// Neighbours: `count` of them from `first` on, at least one.
+// Contiguous taps: `count` of them from `first` on, at least one.
 struct Taps {
   uint32_t first = 0;
   uint32_t count = 1;
-  // Of two: the weight of the second. Of more: their sum before division, and where their middle is.
+  // Of two taps: the weight of the second. Of more: their sum before division, and the position of their
+  // centre.
   float second = 0;
   float sum = 1;
   float middle = 0;
 };
 
 constexpr float FloorOf(float x) {
-  constexpr float kWhole = 0x1p23f;  // from here on there are whole numbers only
+  constexpr float kWhole = 0x1p23f;  // all floats from here on are integers
   if (!(x > -kWhole && x < kWhole)) return x;
   const auto toward_zero = static_cast<float>(static_cast<int32_t>(x));
   return toward_zero > x ? toward_zero - 1 : toward_zero;
 }
 
-// Of a whole number.
+// For an integer.
 constexpr uint32_t ClampedIndex(float whole, uint32_t size) {
   if (!(whole > 0)) return 0;
   if (whole >= 0x1p32f) return size - 1;
@@ -52,7 +53,7 @@ constexpr float TriangleHeight(const ResampleAxis& axis, float x, uint32_t index
   return 1 - (distance < 0 ? -distance : distance) * axis.scale;
 }
 
-// Where nothing is in reach, the nearest one.
+// If nothing is in reach, the nearest element.
 constexpr Taps TriangleTaps(const ResampleAxis& axis, float x) {
   const float reach = 1 / axis.scale;
   uint32_t first = ClampedIndex(FloorOf(x - reach), axis.from);
@@ -72,7 +73,7 @@ constexpr Taps TriangleTaps(const ResampleAxis& axis, float x) {
   return taps;
 }
 
-// For rules that take the element that is nearest to a place.
+// For rules that take the element nearest to a place.
 constexpr uint32_t NearestAt(const ResampleAxis& axis, float x) {
   const float whole = axis.rule == ResampleRule::kHalfUp  ? FloorOf(x + 0.5f)
                       : axis.rule == ResampleRule::kFloor ? FloorOf(x)
@@ -103,14 +104,14 @@ constexpr float WeightOf(const ResampleAxis& axis, const Taps& taps, uint32_t k)
   return k == 0 ? 1 - taps.second : taps.second;
 }
 
-// The outputs that may take input `index`. They are neighbours: places ascend with their numbers.
+// The outputs that may take input `index`. They are contiguous, because places ascend with their indices.
 struct TakerRange {
   uint32_t first = 0;
   uint32_t count = 0;
 };
 
 constexpr TakerRange TakersOf(const ResampleAxis& axis, uint32_t index) {
-  uint32_t first = 0;  // that takes `index` or something behind it
+  uint32_t first = 0;  // the first that takes `index` or a later element
   for (uint32_t end = axis.to; first < end;) {
     const uint32_t middle = first + (end - first) / 2;
     const Taps taps = TapsOf(axis, middle);
@@ -120,7 +121,7 @@ constexpr TakerRange TakersOf(const ResampleAxis& axis, uint32_t index) {
       first = middle + 1;
     }
   }
-  uint32_t last = first;  // the one behind the last that takes `index` or something before it
+  uint32_t last = first;  // the one after the last that takes `index` or an earlier element
   for (uint32_t end = axis.to; last < end;) {
     const uint32_t middle = last + (end - last) / 2;
     if (TapsOf(axis, middle).first <= index) {
@@ -132,7 +133,7 @@ constexpr TakerRange TakersOf(const ResampleAxis& axis, uint32_t index) {
   return {first, last - first};
 }
 
-// What output `number` takes of input `index`.
+// The weight of input `index` in output `number`.
 constexpr float WeightBetween(const ResampleAxis& axis, uint32_t number, uint32_t index) {
   const Taps taps = TapsOf(axis, number);
   return index - taps.first < taps.count ? WeightOf(axis, taps, index - taps.first) : 0.0f;

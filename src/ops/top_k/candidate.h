@@ -1,5 +1,5 @@
-// A candidate for the top K: a key whose unsigned order is the wanted order, and
-// the element's index, so that one comparison decides.
+// A candidate for the top K: a key whose unsigned order is the requested order, and the element's index, so
+// that one comparison decides.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using UnsignedOf = std::conditional_t<
 template <typename T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
 
-// Bits of an element to an unsigned number of the same width that is larger for
-// elements that rank higher.
+// Maps an element's bits to an unsigned number of the same width that is larger for elements that rank
+// higher.
 template <typename T>
 constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
   using Bits = UnsignedOf<sizeof(T)>;
@@ -27,12 +27,12 @@ constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
   if constexpr (kIsFloat<T>) {
     constexpr int kMantissa = sizeof(T) == 2 ? 10 : sizeof(T) == 4 ? 23 : 52;
     constexpr Bits kInfinity = static_cast<Bits>((kSign - 1) >> kMantissa << kMantissa);
-    // Selections, not branches: loops of this are vectorised.
+    // Selections, not branches, so that loops are vectorised.
     constexpr Bits kOnes = static_cast<Bits>(~Bits{0});
     const Bits magnitude = bits & static_cast<Bits>(~kSign);
     Bits ordered = static_cast<Bits>(bits ^ (bits & kSign ? kOnes : kSign));
     ordered = magnitude == 0 ? kSign : ordered;      // both zeros
-    return magnitude > kInfinity ? kOnes : ordered;  // every NaN on top
+    return magnitude > kInfinity ? kOnes : ordered;  // every NaN ranks highest
   } else if constexpr (std::is_signed_v<T>) {
     return bits ^ kSign;
   } else {
@@ -40,8 +40,8 @@ constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
   }
 }
 
-// Up to 32 bits of key share a word with the complement of the index: the larger
-// word is the better candidate, and of equal keys the lower index.
+// Up to 32 bits of key share a word with the complement of the index: the larger word is the better
+// candidate, and among equal keys the lower index wins.
 struct NarrowCandidate {
   using Key = uint32_t;
 

@@ -4,7 +4,7 @@
 namespace anydml {
 namespace {
 
-// The pages say that K must be less than the axis; a full sort is sent every day.
+// The documentation requires K to be less than the axis, but clients use full sorts every day.
 Status CheckK(const OperatorDesc& desc) {
   const uint32_t axis = desc.uint("Axis");
   const uint32_t k = desc.uint("K");

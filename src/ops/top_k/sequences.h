@@ -9,8 +9,8 @@ namespace anydml {
 // The operands of the loops.
 enum TopKOperand { kInput, kValue, kIndex };
 
-// A loop nest over the sequences, neighbours in the input innermost; the strides along the
-// axis to *axis.
+// A loop nest over the sequences, with the input's smallest stride innermost; stores the strides along the
+// axis in *axis.
 inline LoopNest<3> SequencesOf(const TopKProblem& problem, LoopNest<3>::Offsets* axis) {
   LoopNest<3> nest;
   for (uint32_t d = 0; d < problem.input.rank; ++d) {

@@ -1,5 +1,5 @@
-// TOP_K and TOP_K1: the K largest or smallest elements along an axis, with their
-// indices. TOP_K is TOP_K1 with the direction DECREASING.
+// TOP_K and TOP_K1: the K largest or smallest elements along an axis, with their indices. TOP_K is TOP_K1
+// with direction DECREASING.
 #pragma once
 
 #include "ops/operator.h"

@@ -1,5 +1,5 @@
-// BATCH_NORMALIZATION where neighbours are the channels: what holds for each is computed once, then every row
-// in one pass.
+// BATCH_NORMALIZATION with contiguous channels: computes each channel's parameters once, then every row in
+// one pass.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kSomeChannels = 512;  // at a time
 
-// Rounded after every step; one NaN for all.
+// Rounded after every step; NaNs are canonical.
 void NormalizeRow(const float* __restrict x, const float* __restrict mean, const float* __restrict factor,
                   const float* __restrict bias, uint64_t count, float* __restrict y) {
   constexpr uint32_t kExponent = 0x7F800000;

@@ -1,5 +1,5 @@
-// BATCH_NORMALIZATION where mean, variance, scale and bias are the same for neighbours: one pass, without the
-// registers that an element program would fill with them.
+// BATCH_NORMALIZATION with the same mean, variance, scale and bias for contiguous elements: one pass, without
+// the registers that an element program would fill with them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,12 +16,14 @@ namespace {
 
 constexpr uint64_t kShortest = 16;
 constexpr uint64_t kBlock = 4096;    // elements at a time
-constexpr uint64_t kStreamed = 256;  // few: while lines are on their way to memory the next are computed
-// Shorter rows are streamed where they are whole lines: others would leave many that are written in two ways.
+constexpr uint64_t kStreamed = 256;  // small, so that the next elements are computed while streaming stores
+                                     // are in flight
+// Shorter rows are streamed only if they are whole cache lines; otherwise many lines would be written
+// partially.
 constexpr uint64_t kLongRow = 512;
 
-// Rounded after every step. NaNs are looked for where some result is not finite: what is computed has one
-// NaN.
+// Rounded after every step. Tests for NaNs only if some result is not finite; computed NaNs are made
+// canonical.
 void WriteBlock(const float* x, float* y, uint64_t count, float mean, float factor, float bias) {
   constexpr uint32_t kExponent = 0x7F800000;
   uint32_t any = 0;
@@ -96,7 +98,7 @@ class BatchNormRowsCpu final : public Kernel {
   uint64_t length_, blocks_, units_;
   float epsilon_;
   bool is_half_;
-  bool streams_;  // past the caches
+  bool streams_;  // with non-temporal stores
   uint32_t parts_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kRow = 1024;  // elements at a time, as FLOAT32
 
-// Comparisons with NaN are false. Sixteen of each are independent of each other, so that they become vectors.
+// Comparisons with NaN are false. Sixteen independent accumulators of each kind let the compiler vectorise.
 Range RangeOf(const float* x, uint64_t count, Range range) {
   constexpr uint64_t kLanes = 16;
   float low[kLanes], high[kLanes];

@@ -1,4 +1,4 @@
-// Filters of one input channel: the FLOAT32 kernel, whose sums are exact here.
+// Filters of one input channel, with the FLOAT32 kernel, whose sums are exact here.
 #include "ops/convolution/cpu/depthwise.h"
 
 #include "ops/integer_product/cpu/requantize.h"
@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// More for one channel are a matrix, which others multiply and cut for threads.
+// More filters for one channel form a matrix product, which other kernels compute and cut for threads.
 constexpr uint32_t kMaxFilters = 4;
 
 class RequantizedDepthwise final : public DepthwiseSink {

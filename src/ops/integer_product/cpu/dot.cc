@@ -1,4 +1,4 @@
-// Exact sums of 8-bit numbers with instructions that add up products of bytes, of panels.
+// Exact sums of 8-bit numbers from panels, with byte dot-product instructions.
 #include <algorithm>
 #include <cstring>
 
@@ -12,16 +12,17 @@
 namespace anydml {
 namespace {
 
-// What an operand adds to the corrections: zero points for each group, and sums for each different matrix.
+// An operand's contribution to the corrections: zero points for each group, and sums for each distinct
+// matrix.
 struct OperandPlan {
   std::optional<ZeroPoints> zero;
   DataType type;
   uint64_t elements;
-  bool rows;       // of the product
+  bool rows;       // it provides the product's rows
   bool has_zeros;  // some may not be 0
-  bool has_sums;   // the other one's zero points ask for them
+  bool has_sums;   // the other operand's zero points need them
   std::optional<PackedOperand> packed = std::nullopt;
-  ScratchLayout::Piece zeros = {}, sums = {};  // sums of a packed operand are persistent
+  ScratchLayout::Piece zeros = {}, sums = {};  // the sums of a packed operand are persistent
 };
 
 bool HasZeros(const std::optional<ZeroPoints>& zero, DataType type, bool rows) {
@@ -33,7 +34,7 @@ uint64_t Words(uint64_t steps, uint32_t row_words) {
   return (steps + steps_at_a_time - 1) / steps_at_a_time * row_words;
 }
 
-// Up to so many rows are packed again for each piece of a product, so that threads may have several.
+// Up to this many rows are packed again for each piece of a product, so that threads may have several pieces.
 constexpr uint64_t kFewRowsToPack = 256;
 
 class IntegerDot final : public Kernel {
@@ -134,7 +135,7 @@ class IntegerDot final : public Kernel {
   }
 
  private:
-  // One for each element of each group. Whether one is not 0.
+  // Loads one per element of each group. Returns whether any is not 0.
   bool LoadZeros(const OperandPlan& plan, const KernelArguments& arguments) const {
     if (!plan.has_zeros) return false;
     return LoadZeroPoints(plan.zero, plan.type, plan.rows, problem_.shape.outer[1], plan.elements, arguments,
@@ -154,7 +155,7 @@ class IntegerDot final : public Kernel {
            (index[0] * problem_.shape.outer[1] + index[1]) * plan.elements;
   }
 
-  // The sums of all elements over all steps, for all (different) matrices: where they lie, or of panels.
+  // Sums all elements over all steps, for all distinct matrices: in place, or from panels.
   template <typename SourceOf>
   void AddUp(const OperandPlan& plan, const KernelArguments& arguments, const Buffer& memory,
              SourceOf&& source_of) const {
@@ -213,7 +214,7 @@ class IntegerDot final : public Kernel {
     return {s, problem_.filter_type, data == nullptr ? nullptr : data + s.filter.Matrix(index[0], index[1]),
             tile_.row_words};
   }
-  // Only images have padding, and one zero point.
+  // Only images have padding, and these have a single zero point.
   WindowQuads Windows(const KernelArguments& arguments, const BatchIndex& index) const {
     const ConvolutionShape& s = problem_.shape;
     const std::byte* const data = arguments.inputs[problem_.input].data;
@@ -228,7 +229,7 @@ class IntegerDot final : public Kernel {
   const DotTile& tile_;
   const MicroKernel& kernel_;
   uint64_t words_;  // of all steps
-  bool in_output_;  // sums are kept where the output is
+  bool in_output_;  // sums are kept in the output
   uint32_t threads_;
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
@@ -246,7 +247,7 @@ std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& prob
   } else if (const DotKernels* const kernels = FindDotKernels(); kernels == nullptr) {
     *why_not = "the processor has no instructions that add up products of bytes";
   } else {
-    constexpr uint64_t kFewRows = 4;  // a whole tile takes as long as six of one row
+    constexpr uint64_t kFewRows = 4;  // a whole tile takes as long as six single rows
     const bool few = problem.sums.shape.output_channels <= kFewRows;
     return std::make_unique<IntegerDot>(problem, few ? kernels->one_row : kernels->tile, context.threads);
   }

@@ -1,4 +1,5 @@
-// This file is compiled for AMX with products of bytes: it has nothing that other files could share.
+// This file is compiled for AMX with byte products: it must not contain anything that the linker could share
+// with other files.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__AMX_INT8__) && defined(__linux__)
@@ -12,7 +13,7 @@
 namespace anydml {
 namespace {
 
-// GCC's intrinsics take numbers of registers only as they are written, and do not say what they read.
+// GCC's intrinsics take register numbers only as literals, and do not declare what they read.
 struct AmxRegisters {
   template <int kTile>
   static void Zero() {
@@ -40,11 +41,10 @@ void Begin() {
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } config;
   static_assert(sizeof(config) == 64);
-  // Not _tile_loadconfig: that of GCC 12 says that 8 bytes are read, and what is written to the others is
-  // lost.
+  // Not _tile_loadconfig: GCC 12 assumes that it reads 8 bytes, and drops stores to the others.
   asm volatile("ldtilecfg %0" ::"m"(config));
 }
-// Otherwise the kernel would save them whenever it changes threads.
+// Without it, the operating system would save the registers at every context switch.
 void End() { _tile_release(); }
 
 bool HasAmx() {
@@ -56,8 +56,8 @@ bool HasAmx() {
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   constexpr unsigned kTileState = 3u << 17;
   if ((low & kTileState) != kTileState) return false;
-  // The kernel gives the registers to processes that ask for them. From then on it wants larger stacks for
-  // signals, so that nobody asks before there is such a product.
+  // The operating system grants the registers on request. From then on it requires larger signal stacks, so
+  // the request is made only when there is such a product.
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
@@ -66,7 +66,7 @@ bool HasAmx() {
 
 const DotKernels* FindAmxDot() {
   static const DotKernels* const found = []() -> const DotKernels* {
-    const DotKernels* const others = FindAvx512Dot();  // where rows are few
+    const DotKernels* const others = FindAvx512Dot();  // for few rows
     if (others == nullptr || !HasAmx()) return nullptr;
     static DotKernels kernels = *others;
     kernels.tile = AmxTileOf<AmxRegisters>(&Begin, &End);

@@ -1,8 +1,8 @@
-// Four tiles of sums of products of bytes in AMX's registers, or in what a test has in their place. For files
-// that are compiled for AMX: nothing here is shared with others.
+// Four tiles of sums of byte products in AMX registers, or in a test's stand-ins for them. For files that are
+// compiled for AMX: nothing here is shared with others.
 //
 // T, the registers: Zero<n>(), Load<n>(from, stride), Store<n>(to, stride), strides in bytes, and Dot<sums,
-// a, b>(): 16 x 16 sums, of 16 rows of 16 words with signed bytes and of 16 steps of 16 words with unsigned
+// a, b>(): 16 x 16 sums, from 16 rows of 16 words with signed bytes and 16 steps of 16 words with unsigned
 // ones.
 #pragma once
 
@@ -13,9 +13,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kAmxSide = 16;  // of a register
+constexpr uint32_t kAmxSide = 16;  // rows and columns of a register
 
-// As MicroKernel::Run, of the first kUsed registers of columns. A panel of A has two registers' rows.
+// As MicroKernel::Run, with the first kUsed registers of columns. A panel of A has two registers' rows.
 template <class T, uint32_t kUsed>
 void RunAmxTile(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                 uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {

@@ -1,6 +1,6 @@
-// This file is compiled for AVX2: it has nothing that other files could share. The instruction that
-// multiplies bytes saturates sums of two products, so that bytes become numbers of 16 bits, of which pairs
-// are multiplied and added up: those at even places of a word, then those at odd ones.
+// This file is compiled for AVX2: it must not contain anything that the linker could share with other files.
+// The instruction that multiplies bytes saturates sums of two products. So bytes are extended to 16 bits, and
+// pairs are multiplied and added: first the bytes at even places of a word, then those at odd ones.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__AVX2__)
@@ -24,7 +24,7 @@ struct Pairs256 {
     return part == 0 ? _mm256_and_si256(words, _mm256_set1_epi16(0xFF)) : _mm256_srli_epi16(words, 8);
   }
 
-  // For each word its even bytes as a word, then its odd ones.
+  // For each word, its even bytes as a word, then its odd ones.
   template <uint32_t kRows>
   struct Memory {
     alignas(32) int8_t bytes[(kWordsAtATime * kRows + kLanes) * kParts * kStepsOfWord];
@@ -58,7 +58,9 @@ struct Pairs256 {
 
   static ANYDML_DOT_BODY Vector Dot(Vector sums, Vector columns, Vector row) {
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(columns, row));
-    asm("" : "+x"(sums));  // GCC would add up all products of a word first, for which there are no registers
+    asm(""
+        : "+x"(sums));  // keeps GCC from adding all products of a word first, for which there are not
+                        // enough registers
     return sums;
   }
   static ANYDML_DOT_BODY Vector Flip(Vector bytes, uint8_t flip) {

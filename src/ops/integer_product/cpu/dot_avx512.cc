@@ -1,5 +1,6 @@
-// This file is compiled for AVX-512 with VNNI: it has nothing that other files could share. Highway has no
-// operation for these instructions, and asks for more than they need where it would choose its target.
+// This file is compiled for AVX-512 with VNNI: it must not contain anything that the linker could share with
+// other files. Highway has no operation for these instructions, and its matching target requires more than
+// they need.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__AVX512VNNI__)

@@ -1,5 +1,5 @@
-// This file is compiled for AVX2 with VNNI, which processors without AVX-512 have: it has nothing that other
-// files could share.
+// This file is compiled for AVX2 with VNNI, which processors without AVX-512 have: it must not contain
+// anything that the linker could share with other files.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__AVXVNNI__)
@@ -41,7 +41,7 @@ struct Words256 : WholeWords {
 
 constexpr DotKernels kKernels = DotKernelsOf<Words256, 6, 2>();
 
-// Not all compilers that know the instructions know their name.
+// Not all compilers that know the instructions have a name for the feature.
 bool HasAvxVnni() {
   unsigned a, b, c, d;
   return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;

@@ -1,5 +1,5 @@
-// This file is compiled for Armv8.6's products of matrices of bytes: it has nothing that other files could
-// share.
+// This file is compiled for Armv8.6's byte matrix products: it must not contain anything that the linker
+// could share with other files.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__ARM_FEATURE_MATMUL_INT8) && defined(__linux__)
@@ -10,12 +10,12 @@
 namespace anydml {
 namespace {
 
-// SMMLA adds to 2 x 2 sums those of two rows with two columns over eight steps: panels have two words of a
-// row, and of a column, side by side.
+// SMMLA adds to 2 x 2 sums the products of two rows and two columns over eight steps: panels have two words
+// of a row, and of a column, side by side.
 constexpr uint32_t kPairs = 4, kLanes = 4, kPairWords = 2;  // pairs of rows
 constexpr uint64_t kVector = 16, kPairBytes = kPairWords * kStepsOfWord;
 
-// As MicroKernel::Run, of the first kUsed vectors of columns.
+// As MicroKernel::Run, with the first kUsed vectors of columns.
 template <uint32_t kUsed>
 void RunPairs(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
               uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
@@ -47,7 +47,7 @@ void RunPairs(const float* a_words, const float* b_words, uint64_t b_stride, uin
       for (uint32_t i = 0; i < kPairs; ++i) {
         c[i][j] = vreinterpretq_s64_s32(vmmlaq_s32(vreinterpretq_s32_s64(c[i][j]), rows[i], columns));
       }
-      asm volatile("" ::: "memory");  // registers do not suffice for compilers that load all columns before
+      asm volatile("" ::: "memory");  // compilers that load all columns first run out of registers
     }
     a += kPairs * kVector;
     b += b_stride * kPairBytes;
@@ -72,7 +72,7 @@ constexpr DotTile kTile = {
 
 const DotKernels* FindI8mmDot() {
   static const DotKernels* const found = []() -> const DotKernels* {
-    const DotKernels* const others = FindNeonDot();  // where rows are few
+    const DotKernels* const others = FindNeonDot();  // for few rows
     if (others == nullptr || (getauxval(AT_HWCAP2) & HWCAP2_I8MM) == 0) return nullptr;
     static DotKernels kernels = *others;
     kernels.tile = kTile;

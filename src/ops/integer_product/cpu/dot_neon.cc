@@ -1,4 +1,5 @@
-// This file is compiled for Armv8.2 with dot products: it has nothing that other files could share.
+// This file is compiled for Armv8.2 with dot products: it must not contain anything that the linker could
+// share with other files.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #if defined(__ARM_FEATURE_DOTPROD) && defined(__linux__)
@@ -13,7 +14,7 @@ namespace {
 
 constexpr uint32_t kRows = 8, kColumns = 12, kLanes = 4;
 
-// As the tile of floats: 8 rows of 3 vectors.
+// As the FLOAT32 tile: 8 rows of 3 vectors.
 #define ANYDML_DOT_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)
 #define ANYDML_ZERO(i) int32x4_t c##i##0 = vdupq_n_s32(0), c##i##1 = c##i##0, c##i##2 = c##i##0;
 #define ANYDML_STEP(i)                                                               \
@@ -31,7 +32,7 @@ inline __attribute__((always_inline)) void Put(int32x4_t value, int32_t* to, boo
   vst1q_s32(to, vreinterpretq_s32_u32(sum));
 }
 
-// Of the first kUsed vectors.
+// With the first kUsed vectors.
 template <uint32_t kUsed>
 void Run(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
          uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
@@ -54,7 +55,7 @@ void Run(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t
   ANYDML_DOT_ROWS(ANYDML_PUT)
 }
 
-// One row. Two sums for each column: an addition waits for the one before it.
+// One row. Two sums per column, because an addition waits for the previous one.
 template <uint32_t kUsed>
 void RunRow(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
             uint64_t, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
@@ -85,7 +86,7 @@ void RunRow(const float* a_words, const float* b_words, uint64_t b_stride, uint6
   }
 }
 
-// For rows that are read where they lie.
+// For rows that are read in place.
 struct Words128 : WholeWords {
   using Vector = int8x16_t;
   static constexpr uint32_t kLanes = 4;

@@ -1,5 +1,5 @@
-// What has to be done with sums of products of bytes. Of numbers a and b with zero points x and y, the sum of
-// (a - x)(b - y) is that of ab, less y times the sum of a, less x times the sum of b - y.
+// Corrections of sums of byte products. For numbers a and b with zero points x and y, the sum of (a - x)(b -
+// y) is that of ab, minus y times the sum of a, minus x times the sum of b - y.
 #pragma once
 
 #include "ops/gemm/cpu/batched.h"
@@ -8,8 +8,8 @@
 
 namespace anydml {
 
-// Of one product: zero points and sums over all steps, as numbers are in panels; null where they do not
-// matter.
+// For one product: zero points, and sums over all steps of the numbers in panels; null if they are not
+// needed.
 struct Corrections {
   const int32_t *row_zeros = nullptr, *row_sums = nullptr;
   const int32_t *column_zeros = nullptr, *column_sums = nullptr;
@@ -18,7 +18,7 @@ struct Corrections {
 
 class DotSums final : public SumSink<int32_t> {
  public:
-  // `requantizer`: null where the output has the sums; in_output: they are there already.
+  // `requantizer`: null if the output consists of the sums; in_output: they are already there.
   DotSums(const ConvolutionShape& shape, const Corrections& corrections, const RowRequantizer* requantizer,
           bool in_output, const BatchIndex& index, const KernelArguments& arguments)
       : shape_(shape),
@@ -42,11 +42,11 @@ class DotSums final : public SumSink<int32_t> {
   const KernelArguments& arguments_;
 };
 
-// Whether sums of a row are neighbours in the output.
+// Whether the sums of a row are contiguous in the output.
 bool SumsAreRows(const ConvolutionShape& shape);
 
-// Zero points, those of the product's rows or of its columns, as numbers are in panels: `elements` for each
-// of `groups`. Whether one is not 0.
+// Zero points of the product's rows or columns, for numbers as in panels: `elements` for each of `groups`.
+// Returns whether any is not 0.
 bool LoadZeroPoints(const std::optional<ZeroPoints>& zero, DataType type, bool rows, uint64_t groups,
                     uint64_t elements, const KernelArguments& arguments, int32_t* zeros);
 

@@ -1,17 +1,18 @@
-// Tiles of sums of products of bytes on x86, and few rows of them everywhere, once for all instruction sets.
-// For files that are compiled for one of them: nothing here is shared with others.
+// Tiles of sums of byte products on x86, and few-row versions for all processors, written once for all
+// instruction sets. For files that are compiled for one of them: nothing here is shared with others.
 //
 // V, the vectors:
 //   Vector, of kLanes sums or of as many words of four bytes
 //   Zero(), Load(from), Put(sums, to, accumulate)
-//   kParts: a word is multiplied in so many instructions, each with a part of its bytes
+//   kParts: the number of instructions that multiply a word, each with a part of its bytes
 //   Part(words, part): of words with unsigned bytes
-//   Memory: kWordsAtATime words of each row as Repeat wants them, where it does not want what is packed
-//   Rows(packed, words, memory): where they are then
+//   Memory: kWordsAtATime words of each row in the form for Repeat, if packed words do not have it
+//   Rows(packed, words, memory): the place of these words
 //   Repeat(row, part): a word with signed bytes in all lanes; a row has kParts words
-//   Dot(sums, part of words with unsigned bytes, what Repeat gave)
-//   Flip(bytes, flip): exclusive or; LowBytes, HighBytes, LowPairs, HighPairs: of two vectors, a byte or pair
-//   of each in turn, from the first or second halves of every 16 bytes
+//   Dot(sums, part of words with unsigned bytes, result of Repeat)
+//   Flip(bytes, flip): exclusive or
+//   LowBytes, HighBytes, LowPairs, HighPairs: interleave bytes or pairs of two vectors, from the first or
+//   second halves of every 16 bytes
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@
 namespace anydml {
 namespace {
 
-// As MicroKernel::Run, of the first kUsed vectors of columns.
+// As MicroKernel::Run, with the first kUsed vectors of columns.
 template <class V, uint32_t kRows, uint32_t kUsed>
 void RunDotTile(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
                 uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   const auto* a = reinterpret_cast<const int8_t*>(a_words);
   const auto* b = reinterpret_cast<const uint8_t*>(b_words);
   auto* const sums = reinterpret_cast<int32_t*>(to);
-  // What is added to comes from far away, and is needed last.
+  // Prefetches the sums to add to, which come from a distant cache and are needed last.
   for (uint32_t i = 0; i < kRows; ++i) {
     __builtin_prefetch(sums + i * to_stride);
     __builtin_prefetch(sums + i * to_stride + kUsed * V::kLanes - 1);
@@ -71,7 +72,7 @@ void RunDotTile(const float* a_words, const float* b_words, uint64_t b_stride, u
   }
 }
 
-// Four rows of bytes as words: of every 16 columns a vector has four.
+// Four rows of bytes as words: a vector has four of every 16 columns.
 template <class V>
 ANYDML_DOT_BODY void LoadFewWords(const uint8_t* const* rows, uint64_t column, uint8_t flip,
                                   typename V::Vector (&words)[4]) {
@@ -98,7 +99,7 @@ void AddFewRows(const int8_t (*a)[kFewSteps], uint32_t rows, const FewBytes& byt
 #pragma GCC unroll 2
     for (uint32_t w = 0; w < kWords; ++w)
       LoadFewWords<V>(bytes.b + w * kStepsOfWord, column, bytes.flip, words[w]);
-    // Other rows are in other pages, which a processor does not ask for by itself.
+    // Other rows are on other pages, to which hardware prefetch does not go.
     constexpr uint64_t kLine = 64;
     for (uint32_t i = 0; bytes.ahead != 0 && column % kLine == 0 && i < kFewSteps; ++i) {
       __builtin_prefetch(bytes.b[i] + bytes.ahead + column, 0, 2);
@@ -123,7 +124,7 @@ void AddFewRows(const int8_t (*a)[kFewSteps], uint32_t rows, const FewBytes& byt
   }
 }
 
-// Of kVectors vectors of columns, 2 or 3.
+// For kVectors vectors of columns, 2 or 3.
 template <class V, uint32_t kRows, uint32_t kVectors>
 constexpr MicroKernel DotTileOf() {
   MicroKernel kernel = {kRows, kVectors * V::kLanes, V::kLanes, &RunDotTile<V, kRows, kVectors>, {}};
@@ -137,7 +138,7 @@ constexpr DotKernels DotKernelsOf() {
   return {{DotTileOf<V, kRows, kVectors>()}, {DotTileOf<V, 1, kVectors>()}, {4 * V::kLanes, &AddFewRows<V>}};
 }
 
-// For vectors that multiply whole words of bytes as they are packed.
+// For vectors that multiply whole words of bytes as packed.
 struct WholeWords {
   static constexpr uint32_t kParts = 1;
   static constexpr uint64_t kWordsAtATime = ~uint64_t{0};

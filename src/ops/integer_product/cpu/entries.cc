@@ -3,7 +3,7 @@
 namespace anydml::family::integer_product {
 namespace {
 
-// All of it is exact: sums of integers, and programs without a transcendental function.
+// All are exact: sums of integers, and programs without a transcendental function.
 constexpr Implementation<IntegerProductProblem> kEntries[] = {
     {"cpu.depthwise", CreateIntegerDepthwise},
     {"cpu.dot_few", CreateIntegerFew},

@@ -1,4 +1,4 @@
-// Few rows against a matrix of bytes that is not worth packing: it is read once, where it lies.
+// A few rows times a matrix of bytes that is not worth packing: it is read once, in place.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxRowsOfFew = kMaxFewRows - 1;  // and one of ones, for the columns' sums
-// Sums that are kept in the first-level cache at a time. Long rows are read faster than short ones.
+// The sums that are kept in L1 at a time. Long rows are read faster than short ones.
 constexpr uint64_t kSumsOfFew = 4096;
 constexpr uint64_t kLeastColumnsOfFew = 512;
 
@@ -74,7 +74,7 @@ class IntegerFew final : public Kernel {
     return {matrix / problem_.shape.outer[1], matrix % problem_.shape.outer[1]};
   }
 
-  // As panels have them, kFewSteps of each row at a time. Steps that there are not are 0.
+  // As in panels, kFewSteps of each row at a time. Missing steps are 0.
   void LoadRows(uint64_t matrix, const KernelArguments& arguments) const {
     const ConvolutionShape& s = problem_.shape;
     const BatchIndex index = IndexOf(matrix);
@@ -142,7 +142,7 @@ class IntegerFew final : public Kernel {
     for (uint32_t i = 0; i < kFewSteps; ++i) last.b[i] = edge[i];
     for (uint64_t group = 0; group < groups_; ++group, a += kMaxFewRows) {
       const uint64_t step = group * kFewSteps;
-      for (uint32_t i = 0; i < kFewSteps; ++i) {  // one that there is not is multiplied by 0
+      for (uint32_t i = 0; i < kFewSteps; ++i) {  // missing steps are multiplied by 0
         bytes.b[i] = b + std::min(step + i, s.Steps() - 1) * s.input.channel;
         std::memcpy(edge[i], bytes.b[i] + whole, rest);
       }
@@ -152,7 +152,7 @@ class IntegerFew final : public Kernel {
     }
   }
 
-  // Of FewDot's order.
+  // Undoes FewDot's order.
   void PutInOrder(const int32_t* sums, uint64_t count, int32_t* to) const {
     constexpr uint64_t kSome = 4, kRun = 16;
     for (uint64_t done = 0; done < count; done += few_.columns, sums += few_.columns) {
@@ -170,8 +170,8 @@ class IntegerFew final : public Kernel {
   FewDot few_;
   uint64_t m_, n_;
   uint64_t groups_;            // of kFewSteps
-  bool in_output_;             // sums are put where the output is
-  uint64_t columns_, blocks_;  // of a block; of a matrix
+  bool in_output_;             // sums are written to the output
+  uint64_t columns_, blocks_;  // per block; per matrix
   uint32_t workers_;
   ScratchLayout layout_;
   ScratchLayout::Piece rows_, row_sums_, row_zeros_, column_zeros_, column_sums_, sums_, ordered_;

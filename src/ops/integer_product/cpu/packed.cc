@@ -1,5 +1,5 @@
-// Exact sums of 8-bit numbers with the FLOAT32 product: 256 products of numbers up to 255 add up without
-// rounding, and go into INT32 then.
+// Exact sums of 8-bit numbers with the FLOAT32 product: 256 products of numbers up to 255 are summed exactly
+// in FLOAT32, then added to an INT32 sum.
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +29,7 @@ class RequantizedSums final : public SumSink<int32_t> {
   const KernelArguments& arguments_;
 };
 
-// A channel's sums into an output that is not contiguous.
+// A channel's sums in an output that is not contiguous.
 class StridedSums final : public SumSink<int32_t> {
  public:
   StridedSums(const ConvolutionShape& shape, int32_t* output) : shape_(shape), output_(output) {}
@@ -73,7 +73,7 @@ class IntegerPacked final : public Kernel {
     const ConvolutionShape& s = problem.shape;
     if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
     const MicroKernel& tile = GemmMicroKernel();
-    // Groups with the same numbers may have zero points of their own.
+    // Groups with the same numbers may have different zero points.
     const auto strides = [](std::array<uint64_t, 2> outer, const std::optional<ZeroPoints>& zero) {
       if (zero) outer[1] += zero->group;
       return outer;
@@ -178,7 +178,7 @@ class IntegerPacked final : public Kernel {
 
   IntegerSums problem_;
   std::optional<RowRequantizer> requantizer_;
-  bool in_output_;  // sums are kept where the output is
+  bool in_output_;  // sums are kept in the output
   ScratchLayout layout_, persistent_;
   ScratchLayout::Piece input_zeros_, filter_zeros_;
   uint64_t zeros_bytes_;

@@ -1,4 +1,4 @@
-// Sums of bytes over all steps, where they lie.
+// Sums of bytes over all steps, in place.
 #include <algorithm>
 
 #include "ops/common/transpose_tile.h"
@@ -39,7 +39,7 @@ uint32_t SumOfBytes(const uint8_t* row, uint64_t count, uint8_t flip) {
   return sum;
 }
 
-// Of up to kSumsTogether columns; rows are `stride` apart.
+// For up to kSumsTogether columns; rows are `stride` apart.
 void AddUpRows(const uint8_t* from, uint64_t stride, uint64_t rows, uint64_t count, uint8_t flip,
                uint32_t* to) {
   constexpr uint64_t kRows = 4;  // at a time
@@ -66,7 +66,7 @@ void AddUpRows(const uint8_t* from, uint64_t stride, uint64_t rows, uint64_t cou
 
 }  // namespace
 
-// Signed bytes are added up as those 128 above.
+// Signed bytes are summed with an offset of 128.
 void FilterQuads::AddUp(uint64_t first, uint64_t count, int32_t* sums) const {
   const uint64_t steps = shape_.Steps();
   for (uint64_t i = 0; i < count; ++i) {

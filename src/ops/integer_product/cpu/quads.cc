@@ -25,10 +25,10 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
-// What words of columns are made of: kStepsOfWord rows for each word that a column has side by side.
+// The rows from which words of columns are made: kStepsOfWord rows for each of a column's contiguous words.
 using QuadRows = const uint8_t * [kMaxColumnWords * kStepsOfWord];
 
-// Of elements from `first` on, `words` of each.
+// For elements from `first` on, `words` of each.
 void InterleaveWords(const QuadRows& rows, uint32_t words, uint64_t first, uint64_t count, uint8_t flip,
                      uint8_t* out) {
   if (words == 1) {
@@ -40,7 +40,7 @@ void InterleaveWords(const QuadRows& rows, uint32_t words, uint64_t first, uint6
   }
 }
 
-// Of whole panels, whose width is known.
+// For whole panels of constant width.
 template <uint32_t kWidth>
 uint64_t InterleaveWhole(const QuadRows& rows, uint64_t count, uint8_t flip, uint64_t panel_stride,
                          float* to) {
@@ -52,8 +52,8 @@ uint64_t InterleaveWhole(const QuadRows& rows, uint64_t count, uint8_t flip, uin
   return i;
 }
 
-// The same of panels of three vectors of words, one or two words of each column. Bytes of four vectors are
-// read, and not behind the elements.
+// The same for panels of three vectors of words, with one or two words per column. Reads bytes of four
+// vectors, but not beyond the elements.
 template <uint32_t kWords>
 uint64_t InterleaveTwelve(const QuadRows& rows, uint64_t count, uint8_t flip, uint64_t panel_stride,
                           float* to) {
@@ -94,7 +94,8 @@ uint64_t InterleaveTwelve(const QuadRows& rows, uint64_t count, uint8_t flip, ui
   return i;
 }
 
-// Words of each element, straight into panels of these widths: others are faster cut from rows of words.
+// Panels of these widths are written directly, word by word; for others, cutting them from rows of words is
+// faster.
 constexpr bool IsInterleaved(uint32_t width) { return width % 16 == 0 || width == 12; }
 void InterleavePanels(const QuadRows& rows, uint32_t words, uint64_t count, uint8_t flip, uint32_t width,
                       uint64_t panel_stride, float* to) {
@@ -110,8 +111,8 @@ void InterleavePanels(const QuadRows& rows, uint32_t words, uint64_t count, uint
   }
 }
 
-// Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`;
-// those that the last word has behind them are 0.
+// Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`; the
+// rest of the last word is 0.
 template <typename Begin, typename Load>
 void PackQuads(uint64_t count, uint64_t words, uint64_t steps, uint8_t flip, uint32_t width, float* to,
                Begin&& begin, Load&& load) {
@@ -175,7 +176,7 @@ void FilterQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
   }
 }
 
-// Of any layout.
+// For any layout.
 void FilterQuads::PackApart(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
                             float* to) const {
   const ConvolutionShape& p = shape_;
@@ -190,7 +191,7 @@ void FilterQuads::PackApart(uint64_t first, uint64_t count, uint64_t step, uint6
       });
 }
 
-// Steps that are neighbours; those behind the last one are 0.
+// Contiguous steps; those after the last one are 0.
 void FilterQuads::LoadRow(uint64_t element, uint64_t step, uint64_t words, float* to) const {
   auto* const row = reinterpret_cast<uint8_t*>(to);
   const uint64_t bytes = std::min(words * kStepsOfWord, shape_.Steps() - std::min(step, shape_.Steps()));
@@ -237,7 +238,7 @@ void FilterQuads::PackPairs(uint64_t first, uint64_t count, uint64_t step, uint6
   const auto* const from = reinterpret_cast<const uint8_t*>(data_) + step;
   for (uint64_t i = 0; i < count; i += 2) {
     uint64_t w = 0;
-    const uint64_t next = std::min<uint64_t>(count - i, 2) - 1;  // one alone is there twice
+    const uint64_t next = std::min<uint64_t>(count - i, 2) - 1;  // a single row is used twice
     const uint8_t* const rows[2] = {from + (first + i) * shape_.filter.output_channel,
                                     from + (first + i + next) * shape_.filter.output_channel};
     for (; w < whole; w += kWordsOfVector) {
@@ -304,7 +305,7 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
         if (w * kStepsOfWord + i < steps) {
           runs.Load(step + w * kStepsOfWord + i, bytes[i]);
         } else {
-          std::memset(bytes[i], flip_, some);  // becomes 0
+          std::memset(bytes[i], flip_, some);  // gives 0
         }
       }
       InterleavePanels(from, column_words_, some, flip_, width, words * width,
@@ -325,7 +326,7 @@ void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, 
     QuadRows rows = {};
     for (uint64_t i = 0; i < there; ++i) {
       rows[i] = data + (step + i) * channel;
-      // Other rows are in other pages, which a processor does not ask for by itself.
+      // Other rows are on other pages, to which hardware prefetch does not go.
       constexpr uint64_t kAhead = 2 * kStepsOfWord;
       if (step + kAhead + i < steps) PrefetchBytes(rows[i] + kAhead * channel, count);
     }
@@ -342,7 +343,7 @@ void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, 
         if (i < there) {
           CopyShortRow(rows[i] + done, some, bytes[i]);
         } else {
-          std::memset(bytes[i], flip_, some);  // becomes 0
+          std::memset(bytes[i], flip_, some);  // gives 0
         }
       }
       InterleaveWords(from, column_words_, 0, some, flip_,

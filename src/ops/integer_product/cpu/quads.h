@@ -1,6 +1,5 @@
-// The operands of a product of bytes as sources of panels whose words are four steps each. Numbers become
-// signed or unsigned as the instructions want them by subtracting or adding 128, for their zero points as
-// well.
+// The operands of byte products as sources of panels whose words are four steps each. Numbers, and their zero
+// points, are made signed or unsigned as the instructions require, by subtracting or adding 128.
 #pragma once
 
 #include "ops/convolution/problem.h"
@@ -9,8 +8,7 @@
 
 namespace anydml {
 
-// What is added to numbers of this type, those of the product's rows or of its columns. To do so is to flip
-// the highest bit.
+// What is added to numbers of this type, as the product's rows or columns: adding it flips the highest bit.
 constexpr int32_t ShiftInPanels(DataType type, bool rows) {
   const bool wants_unsigned = !rows && kUnsignedColumns;
   if (wants_unsigned == (type == DataType::kUInt8)) return 0;
@@ -18,10 +16,10 @@ constexpr int32_t ShiftInPanels(DataType type, bool rows) {
 }
 constexpr uint8_t FlipInPanels(DataType type, bool rows) { return ShiftInPanels(type, rows) != 0 ? 0x80 : 0; }
 
-// Whether what a step has of all positions is one run of the input: that is a matrix with rows of neighbours.
+// Whether each step is contiguous over all positions: the input is then a matrix with contiguous rows.
 bool PositionsAreNeighbours(const ConvolutionShape& shape);
 
-// Elements are output channels of a group, steps are its input channels with their taps.
+// Elements are output channels of a group; steps are its input channels with their taps.
 class FilterQuads final : public PanelSource {
  public:
   // `filter`: of one matrix; row_words: as DotTile's.
@@ -30,7 +28,7 @@ class FilterQuads final : public PanelSource {
             float* to) const override;
   // Whether AddUp can be called.
   bool AddsUp() const { return contiguous_; }
-  // The sums of elements, as they are in panels, over all steps.
+  // The sums of elements, as in panels, over all steps.
   void AddUp(uint64_t first, uint64_t count, int32_t* sums) const;
 
  private:
@@ -47,13 +45,13 @@ class FilterQuads final : public PanelSource {
   uint8_t flip_;
   const std::byte* data_;
   uint32_t row_words_;
-  bool contiguous_;  // steps are neighbours
+  bool contiguous_;  // steps are contiguous
 };
 
-// Elements are positions of the output, in row-major order; steps as above. Outside of the input is `zero`.
+// Elements are output positions in row-major order; steps as above. `zero` is the value outside the input.
 class WindowQuads final : public PanelSource {
  public:
-  // `input`: of one matrix; column_words: as DotTile's, more than 1 in panels of 12 only.
+  // `input`: of one matrix; column_words: as DotTile's, more than 1 only in panels of 12.
   WindowQuads(const ConvolutionShape& shape, DataType type, const std::byte* input, std::byte zero,
               uint32_t column_words)
       : shape_(shape),
@@ -64,7 +62,7 @@ class WindowQuads final : public PanelSource {
         neighbours_(PositionsAreNeighbours(shape)) {}
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
-  // As those of FilterQuads.
+  // As in FilterQuads.
   bool AddsUp() const { return neighbours_; }
   void AddUp(uint64_t first, uint64_t count, int32_t* sums) const;
 

@@ -24,7 +24,7 @@ HWY_INLINE auto LoadSums(hn::ScalableTag<int32_t> d, const float* from) {
   return hn::ConvertTo(d, hn::LoadU(hn::RebindToFloat<decltype(d)>(), from));
 }
 
-// Limits are whole numbers: rounding after them is the same as before.
+// Limits are integers, so rounding before or after them gives the same.
 template <typename Sum, typename T>
 HWY_INLINE uint64_t WholeVectors([[maybe_unused]] const Sum* from, [[maybe_unused]] uint64_t count,
                                  [[maybe_unused]] const RowScale& row, [[maybe_unused]] T* to) {
@@ -79,7 +79,7 @@ HWY_EXPORT(IntegersToInt8);
 HWY_EXPORT(IntegersToUInt8);
 HWY_EXPORT(FloatsToInt8);
 HWY_EXPORT(FloatsToUInt8);
-// As much as fits into whole vectors; how much that is.
+// Processes as many elements as fill whole vectors; returns their number.
 #define ANYDML_ROW(function) HWY_DYNAMIC_DISPATCH(function)(from, count, row, to)
 #else
 #define ANYDML_ROW(function) 0
@@ -179,7 +179,7 @@ void RowRequantizer::PutAny(const KernelArguments& arguments, const BatchIndex& 
   for (uint64_t done = 0; done < count; done += kSome) {
     const uint64_t some = std::min(kSome, count - done);
     requantize(sums + done, some, bytes);
-    // Along the last dimension, as far as a row of it goes.
+    // Along the last dimension, to the end of a row.
     constexpr uint32_t kLast = kMaxSpatial - 1;
     for (uint64_t i = 0, run = 0; i < some; i += run) {
       uint64_t at = 0, position = column + done + i;

@@ -1,4 +1,4 @@
-// Sums of products of bytes as bytes of the output.
+// Converts sums of byte products to bytes of the output.
 #pragma once
 
 #include "ops/gemm/cpu/batched.h"
@@ -6,19 +6,19 @@
 
 namespace anydml {
 
-// Of one row.
+// The parameters of one row.
 struct RowScale {
   float scale;
   uint32_t bias;
   int32_t zero;
-  float low, high;  // less the zero point
+  float low, high;  // minus the zero point
 };
 
 class RowRequantizer {
  public:
   RowRequantizer(const Requantization& problem, const ConvolutionShape& shape);
 
-  // The sums of positions [column, column + count) of a row. Those of floats are whole numbers.
+  // Stores the sums of positions [column, column + count) of a row. Float sums are integers.
   void Put(const KernelArguments& arguments, const BatchIndex& index, uint64_t row, uint64_t column,
            uint64_t count, const int32_t* sums) const {
     PutAny(arguments, index, row, column, count, sums);
@@ -35,7 +35,7 @@ class RowRequantizer {
 
   Requantization problem_;
   std::array<uint64_t, kMaxSpatial> sizes_;  // of the output
-  bool contiguous_;                          // positions are neighbours
+  bool contiguous_;                          // positions are contiguous
 };
 
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// What steps have of some positions, as rows of bytes. Which elements of a channel a tap wants is worked out
+// The bytes of steps at several positions, as rows. The elements of a channel that a tap uses are determined
 // once for all channels.
 #pragma once
 
@@ -27,9 +27,9 @@ inline void CopyBytes(const uint8_t* from, uint64_t stride, uint64_t count, uint
 
 class WindowRuns {
  public:
-  static constexpr uint64_t kSlack = 16;  // bytes behind a row that may be written
+  static constexpr uint64_t kSlack = 16;  // bytes after a row that may be written
 
-  // `zero` is what is outside of the input.
+  // `zero` is the value outside the input.
   WindowRuns(const ConvolutionShape& shape, const std::byte* input, std::byte zero)
       : shape_(shape), windows_(shape), input_(reinterpret_cast<const uint8_t*>(input)), zero_(zero) {
     last_ = (shape.input_channels - 1) * shape.input.channel;
@@ -38,7 +38,7 @@ class WindowRuns {
     }
   }
 
-  // Positions [first, first + count), at most kPanelRowElements, are meant from now on.
+  // Sets the positions [first, first + count), at most kPanelRowElements.
   void Begin(uint64_t first, uint64_t count) {
     windows_.Begin(first, count);
     kept_ = shape_.Taps() <= kMaxTaps;
@@ -60,7 +60,7 @@ class WindowRuns {
     }
   }
 
-  // `row` has room for them and kSlack more.
+  // `row` has room for these positions and kSlack more.
   void Load(uint64_t step, uint8_t* row) const {
     if (!kept_) {
       windows_.ForStep(
@@ -73,7 +73,7 @@ class WindowRuns {
     }
     const uint64_t tap = step % shape_.Taps(), channel = step / shape_.Taps() * shape_.input.channel;
     const Begins &begin = begin_[tap], &end = begin_[tap + 1];
-    // Rows of a matrix are in different pages, which a processor does not ask for by itself.
+    // Rows of a matrix are on different pages, to which hardware prefetch does not go.
     constexpr uint64_t kAhead = 8;
     const bool prefetches = shape_.Taps() == 1 && step + kAhead < shape_.Steps();
     for (uint32_t i = begin.load; i < end.load; ++i) {
@@ -82,8 +82,8 @@ class WindowRuns {
         PrefetchBytes(input_ + offset + kAhead * shape_.input.channel, loads_[i].count * stride_);
       Copy(offset, loads_[i].count, row + loads_[i].at);
     }
-    for (uint32_t i = begin.gap; i < end.gap; ++i) {  // after what was written behind runs
-      if (gaps_[i].count == 1) {                      // a call would take longer than the rest
+    for (uint32_t i = begin.gap; i < end.gap; ++i) {  // after the runs, which may write too much
+      if (gaps_[i].count == 1) {                      // a call would take longer than the store
         row[gaps_[i].at] = static_cast<uint8_t>(zero_);
       } else {
         std::memset(row + gaps_[i].at, static_cast<int>(zero_), gaps_[i].count);
@@ -104,7 +104,7 @@ class WindowRuns {
     uint32_t load, gap;
   };
 
-  // Whole vectors where they are inside of the input: the next run, or gap, is written over what is too much.
+  // Copies whole vectors if they are inside the input: the next run, or gap, overwrites the excess.
   void Copy(uint64_t offset, uint64_t count, uint8_t* to) const {
     const uint64_t whole = (count + kVector - 1) / kVector * kVector;
     if (stride_ != 1 || offset + whole > last_ + 1) return CopyBytes(input_ + offset, stride_, count, to);
@@ -117,7 +117,7 @@ class WindowRuns {
   std::byte zero_;
   uint64_t last_;  // the matrix's last byte
   uint64_t stride_ = 1;
-  bool kept_ = false;  // all taps are in what follows
+  bool kept_ = false;  // the runs below are valid for all taps
   Begins begin_[kMaxTaps + 1];
   LoadRun loads_[kMaxRuns];
   Gap gaps_[kMaxRuns];

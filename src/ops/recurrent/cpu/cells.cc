@@ -11,7 +11,7 @@ namespace {
 
 float Canonical(float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x; }
 
-// Adds what comes from the input, and the biases, to what comes from the state.
+// Adds the contribution of the input, and the biases, to that of the state.
 void AddUp(const CellRow& row, uint32_t gate, float* sums) {
   const uint64_t first = gate * row.all;
   if (row.from_input != nullptr) {
@@ -156,7 +156,7 @@ void RecurrentCells::Activate(uint32_t direction, uint32_t number, float* number
   }
 }
 
-// A NaN makes the sum one.
+// A NaN makes the sum NaN.
 void RecurrentCells::Softmax(float* numbers, uint64_t count) const {
   const float max = *std::max_element(numbers, numbers + count);
   for (uint64_t i = 0; i < count; ++i) numbers[i] -= max;

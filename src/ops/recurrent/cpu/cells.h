@@ -1,4 +1,4 @@
-// Cells of RNN, LSTM and GRU: a step's gates and state of a row, from its sums.
+// The cells of RNN, LSTM and GRU: compute a step's gates and state of a row from its sums.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace anydml {
 
-// What a direction of an element of the batch has: the state, and sums that become gates where they are.
+// One direction of one element of the batch: the state, and sums that become gates in place.
 struct CellRow {
-  uint64_t units;           // some of the cell's
-  uint64_t all;             // the cell's: gates of all but sums are as far apart
-  const float* from_input;  // gate after gate; null: it is in from_state
+  uint64_t units;           // the number of units in this row
+  uint64_t all;             // the cell's number of units: the distance between gates, except in sums
+  const float* from_input;  // gate after gate; null: included in from_state
   float* from_state;
   uint64_t gate_stride;  // of from_state
   float* from_reset;
-  const float* before;  // the hidden state, which may be where the new one is
+  const float* before;  // the previous hidden state, which may be in the place of the new one
   float* hidden;
   float* cell;
   float* reset;
@@ -31,7 +31,7 @@ struct CellRow {
 
 class RecurrentCells {
  public:
-  // The problem is kept.
+  // Keeps a reference to the problem.
   explicit RecurrentCells(const RecurrentProblem& problem);
 
   void Run(GatePhase phase, uint32_t direction, const CellRow& row) const;
@@ -44,7 +44,7 @@ class RecurrentCells {
   void Softmax(float* numbers, uint64_t count) const;
 
   const RecurrentProblem& p_;
-  std::vector<Epilogue> epilogues_;  // of the directions' activations
+  std::vector<Epilogue> epilogues_;  // for the directions' activations
   Epilogue exp_;
   RunLstmRow* run_lstm_;  // null: functions one by one
 };

@@ -15,7 +15,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 
-// Even and odd steps have sums of their own: an addition waits for the one before it.
+// Even and odd steps have separate sums, because an addition waits for the previous one.
 void RunRow(const float* HWY_RESTRICT a, const float* HWY_RESTRICT panel, uint64_t steps,
             float* HWY_RESTRICT to) {
   const D d;

@@ -12,7 +12,7 @@
 namespace anydml {
 namespace {
 
-// Below this many numbers threads cost more than they save.
+// With fewer numbers, threads cost more than they save.
 constexpr uint64_t kFewNumbers = 32768;
 // See InputsToAdd.
 constexpr uint64_t kBatchToAdd = 32;
@@ -53,8 +53,9 @@ class RecurrentCpu final : public RecurrentSteps {
   bool adds_inputs() const override { return grouped_ != nullptr && grouped_->adds_inputs(); }
   bool keeps_sums() const override { return grouped_ != nullptr; }
 
-  // Those of a step beside its states, where weights that are read in every step are used often enough, and
-  // times are the same for all elements of the batch. What gates add up before they use it is one sum, then.
+  // The inputs that each step adds to the states' product itself. This pays if its weights, which every step
+  // reads, are used often enough, and requires the same times for all elements of the batch. The gates then
+  // get a single sum.
   GroupedProduct::Inputs InputsToAdd() const {
     const RecurrentProblem& p = problem();
     const bool backward = p.directions > 1 || p.first_is_backward;
@@ -84,7 +85,7 @@ class RecurrentCpu final : public RecurrentSteps {
     });
   }
 
-  // The state of odd steps is in scratch of its own: threads still read it when others write the next one.
+  // Odd steps have the state in separate scratch: threads still read it while others write the next one.
   Status RunStep(const Kernel& product, const KernelArguments& of_product, uint64_t step,
                  const GateBuffers& buffers, const KernelArguments& arguments) const override {
     if (&product != grouped_) return RecurrentSteps::RunStep(product, of_product, step, buffers, arguments);
@@ -115,7 +116,7 @@ class RecurrentCpu final : public RecurrentSteps {
     uint64_t gate_stride;  // of sums
   };
 
-  // Runs the gates of a group's rows.
+  // Computes the gates of a group's rows.
   class GroupGates final : public GroupedProduct::Sink {
    public:
     GroupGates(const RecurrentCpu& cpu, uint64_t step, const GateBuffers& buffers, float* hidden)
@@ -123,7 +124,7 @@ class RecurrentCpu final : public RecurrentSteps {
 
     void Expect(const GroupedProduct::Group& group, uint32_t gate, uint64_t row,
                 uint64_t rows) const override {
-      constexpr uint64_t kLine = 16;  // floats
+      constexpr uint64_t kLine = 16;  // floats per cache line
       if (buffers_.from_inputs == nullptr) return;
       const RecurrentProblem& p = cpu_.problem();
       for (uint64_t i = row; i < row + rows; ++i) {
@@ -149,7 +150,7 @@ class RecurrentCpu final : public RecurrentSteps {
     const RecurrentCpu& cpu_;
     const uint64_t step_;
     const GateBuffers buffers_;
-    float* const hidden_;  // the next one
+    float* const hidden_;  // the next state
   };
 
   const float* FromInput(uint32_t direction, uint64_t element, uint64_t time,
@@ -186,7 +187,7 @@ class RecurrentCpu final : public RecurrentSteps {
             part(buffers.peephole, direction * 3 * p.units + units.first)};
   }
 
-  // `hidden` is where the new state goes, which may be where the one before is.
+  // `hidden` is the place of the new state, which may be that of the previous one.
   void RunRow(GatePhase phase, uint64_t step, uint32_t direction, uint64_t element, const RowUnits& units,
               float* hidden, const GateBuffers& buffers) const {
     const RecurrentProblem& p = problem();
@@ -221,7 +222,8 @@ class RecurrentCpu final : public RecurrentSteps {
 
   const RecurrentCells cells_;
   StoreBlock store_;
-  const GroupedProduct* grouped_ = nullptr;  // the product of whole steps; null: it and gates are apart
+  const GroupedProduct* grouped_ = nullptr;  // the product of whole steps; null: product and gates are
+                                             // separate
   ScratchLayout::Piece next_;                // with it: the hidden state of odd steps
   uint32_t threads_;
   uint32_t workers_;

@@ -8,15 +8,15 @@
 namespace anydml {
 namespace {
 
-// A panel with some steps stays in the first two caches.
+// A panel with some steps stays in L1 and L2.
 constexpr uint64_t kPanelFloats = 12288, kMaxSteps = 512;
-// Sums of a group stay in the first-level cache.
+// The sums of a group stay in L1.
 constexpr uint64_t kGroupFloats = 8192;
-constexpr uint64_t kLine = 16;  // floats
+constexpr uint64_t kLine = 16;  // floats per cache line
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-// What is read after a block of steps. Each tile asks for a share.
+// The data that is read after a block of steps; each tile prefetches a share.
 struct Next {
   const float* first;
   uint64_t floats;
@@ -29,7 +29,7 @@ struct Next {
   }
 };
 
-// Puts sums where the output is.
+// Copies sums to the output.
 class CopySink final : public GroupedProduct::Sink {
  public:
   CopySink(const GemmProblem& problem, float* output) : p_(problem), output_(output) {}
@@ -73,7 +73,7 @@ GroupedProduct::GroupedProduct(const GemmProblem& problem, const Inputs& inputs,
   if (!in_place()) rows_floats_ = RoundUp(k() * RoundUp(p_.m, tile_.rows), kLine);
 }
 
-// Vectors [begin, end) of units of all directions.
+// Adds groups for vectors [begin, end) of units of all directions.
 void GroupedProduct::AddGroups(uint64_t begin, uint64_t end) {
   const uint64_t of_direction = RoundUp(p_.k, tile_.lanes) / tile_.lanes,
                  of_tile = tile_.columns / tile_.lanes;
@@ -82,7 +82,7 @@ void GroupedProduct::AddGroups(uint64_t begin, uint64_t end) {
     const uint64_t direction = begin / of_direction, first = begin % of_direction;
     const uint64_t left = std::min(end - begin, of_direction - first);
     uint64_t count = std::min(left, most);
-    // Tiles of one vector are slow: rather two of two than three and one.
+    // Tiles of one vector are slow: two of two are better than three and one.
     if (count == left - 1 && count > 2) count -= 1;
     const uint64_t unit = first * tile_.lanes, width = count * tile_.lanes;
     groups_.push_back({static_cast<uint32_t>(direction), unit, std::min<uint64_t>(width, p_.k - unit), width,
@@ -100,8 +100,8 @@ Status GroupedProduct::Initialize(const KernelArguments& arguments) const {
   return {};
 }
 
-// Gate after gate, panel after panel, the steps of inputs before those of states. All panels but the last are
-// a tile wide.
+// Gate after gate, panel after panel, the steps of inputs before those of states. All panels except the last
+// have a tile's width.
 void GroupedProduct::PackGroup(const Group& group, const KernelArguments& arguments) const {
   const auto source = [&](uint32_t input, const GemmMatrix& b) {
     const std::byte* const data = arguments.inputs[input].data;
@@ -124,8 +124,7 @@ Status GroupedProduct::Run(const KernelArguments& arguments) const {
   return {};
 }
 
-// Where kernels cannot read rows where they lie, `scratch` is where they are packed or (without `packs`) have
-// been.
+// If kernels cannot read rows in place, they are packed into `scratch` or (without `packs`) already are.
 GroupedProduct::Side GroupedProduct::SideOf(const Rows& rows, uint64_t k, bool packs, float** scratch) const {
   if (in_place() || k == 0) return {rows, k};
   float* const to = *scratch;
@@ -159,7 +158,7 @@ void GroupedProduct::RunGroups(const KernelArguments& arguments, std::span<const
   });
 }
 
-// `next` is what is read after the group's own weights.
+// `next`: what is read after the group's own weights.
 void GroupedProduct::RunGroup(const Group& group, const Side (&sides)[2], const float* weights,
                               const float* next, const Sink& sink, float* sums) const {
   const uint64_t tiles = (p_.m + tile_.rows - 1) / tile_.rows;
@@ -189,7 +188,7 @@ void GroupedProduct::RunGroup(const Group& group, const Side (&sides)[2], const 
   }
 }
 
-// Packed rows that are not there have sums that nobody wants.
+// Packed rows that do not exist have sums that are not used.
 void GroupedProduct::RunTile(const Side& side, uint64_t row, uint64_t step, uint64_t steps, const float* b,
                              uint64_t width, float* to, uint64_t to_stride, bool accumulate,
                              const MicroKernel::Ahead& ahead) const {

@@ -1,6 +1,6 @@
-// Products of one matrix after the other with the same weights, which are packed once: those of states that
-// go from step to step. Columns come in groups of units with all of their gates, so that what is made of a
-// group's sums is done while they are in a cache, by the thread that has them.
+// Products of successive matrices with the same weights, which are packed once: the states that go from step
+// to step. Columns are in groups of units with all their gates, so that the thread that computes a group's
+// sums also processes them while they are in a cache.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace anydml {
 
-// Below this many multiplications a thread costs more to wake than it saves.
+// With fewer multiplications, a thread costs more to wake than it saves.
 inline constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
 class GroupedProduct final : public Kernel {
@@ -19,29 +19,29 @@ class GroupedProduct final : public Kernel {
   struct Group {
     uint32_t direction;
     uint64_t unit, units;
-    uint64_t width;    // of the units as whole vectors
-    uint64_t weights;  // where they are among those that are packed
+    uint64_t width;    // the number of units rounded up to whole vectors
+    uint64_t weights;  // offset in the packed weights
   };
 
   class Sink {
    public:
-    // Sums of a gate of these rows come next: what else is needed then may be asked for.
+    // Announces that the sums of a gate of these rows come next, so that other data can be prefetched.
     virtual void Expect(const Group& group, uint32_t gate, uint64_t row, uint64_t rows) const = 0;
-    // sums[(gate * batch + row) * group.width + unit]. They may be changed.
+    // sums[(gate * batch + row) * group.width + unit]. Finish may change them.
     virtual void Finish(const Group& group, float* sums) const = 0;
 
    protected:
     ~Sink() = default;
   };
 
-  // Of matrices that are multiplied by weights of their own, whose products are added; k of 0: none.
+  // Matrices with weights of their own, whose products are added; a k of 0: none.
   struct Inputs {
     uint64_t k = 0;
     GemmMatrix weights = {};
   };
 
-  // Of {direction, batch, unit} with {direction, unit, gate and unit}; see CreatePackedProduct. The weights
-  // of `inputs` are input 2 of Initialize.
+  // Products of {direction, batch, unit} with {direction, unit, gate and unit}; see CreatePackedProduct. The
+  // weights of `inputs` are input 2 of Initialize.
   GroupedProduct(const GemmProblem& problem, const Inputs& inputs, DataType weights, uint32_t threads);
 
   uint64_t persistent_bytes() const override { return weights_floats_ * sizeof(float); }
@@ -49,8 +49,8 @@ class GroupedProduct final : public Kernel {
   Status Initialize(const KernelArguments& arguments) const override;
   Status Run(const KernelArguments& arguments) const override;
 
-  // The same, for a sink. Threads keep their groups, which may still be in their caches, from run to run.
-  // `inputs` has the rows of each direction, if there are inputs.
+  // The same, for a sink. Threads keep their groups from run to run, since those may still be in their
+  // caches. `inputs` has the rows of each direction, if there are inputs.
   using Rows = MicroKernel::Rows;
   void RunGroups(const KernelArguments& arguments, std::span<const Rows> inputs, const Sink& sink) const;
 
@@ -58,9 +58,9 @@ class GroupedProduct final : public Kernel {
 
  private:
   struct Share {
-    uint64_t begin, end;  // of groups_
+    uint64_t begin, end;  // range in groups_
   };
-  // Rows as kernels take them, where they lie or packed, and their steps.
+  // Rows as kernels take them, in place or packed, and their steps.
   struct Side {
     Rows rows;
     uint64_t k;
@@ -85,7 +85,7 @@ class GroupedProduct final : public Kernel {
   const uint64_t steps_;  // at a time
   uint32_t workers_;
   std::vector<Group> groups_;
-  std::vector<Share> shares_;  // of workers
+  std::vector<Share> shares_;  // per worker
   uint64_t weights_floats_ = 0, sums_floats_ = 0, rows_floats_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using LstmD = hn::ScalableTag<float>;
 
-// What comes from the state, the input and the biases.
+// The sum of the contributions of state, input and biases.
 HWY_INLINE hn::Vec<LstmD> SumOfGate(const LstmRow& row, uint32_t gate, uint64_t unit) {
   const LstmD d;
   const uint64_t at = gate * row.all + unit;
@@ -52,7 +52,7 @@ HWY_INLINE void RunUnits(const LstmRow& row, uint64_t unit) {
   NewHidden(SigmoidOf(row, 1, unit), TanhOf(c), row.hidden + unit);
 }
 
-// Two vectors, each while the other one's functions wait for their last instruction.
+// Two vectors, interleaved to hide the latency of their functions.
 HWY_INLINE void RunTwo(const LstmRow& row, uint64_t unit, uint64_t other) {
   const auto i = SigmoidOf(row, 0, unit), i2 = SigmoidOf(row, 0, other);
   const auto f = SigmoidOf(row, 2, unit), f2 = SigmoidOf(row, 2, other);
@@ -64,7 +64,7 @@ HWY_INLINE void RunTwo(const LstmRow& row, uint64_t unit, uint64_t other) {
   NewHidden(o2, t2, row.hidden + other);
 }
 
-// Units behind the last whole vector, as one.
+// The units after the last whole vector, as one vector.
 void RunRest(const LstmRow& row, uint64_t unit) {
   constexpr uint64_t kMost = hn::MaxLanes(LstmD());
   const uint64_t count = row.units - unit;

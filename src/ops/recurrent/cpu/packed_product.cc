@@ -9,7 +9,7 @@
 namespace anydml {
 namespace {
 
-// Of a few rows: weights as panels of columns that are read from their beginning to their end.
+// For a few rows: weights as panels of columns, which are read sequentially.
 class FewPackedProduct final : public Kernel {
  public:
   FewPackedProduct(const GemmProblem& problem, DataType weights, const FewPanels& few, uint32_t threads)
@@ -74,7 +74,7 @@ class FewPackedProduct final : public Kernel {
 std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem,
                                                   const GroupedProduct::Inputs& inputs, DataType weights,
                                                   uint32_t threads) {
-  // Strides of 0 make any number of weights from little memory.
+  // With strides of 0, little memory describes any number of weights.
   constexpr double kMostWeights = 0x1p36;
   const double columns = static_cast<double>(problem.Batches()) * static_cast<double>(problem.n);
   if (columns * static_cast<double>(problem.k + inputs.k) > kMostWeights) return nullptr;

@@ -1,4 +1,4 @@
-// Products of one matrix after the other with the same weights, which are packed once.
+// Products of successive matrices with the same weights, which are packed once.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 namespace anydml {
 
 // For a product without C and activation whose other matrices are packed FLOAT32. Initialize packs input 1,
-// elements of `weights`, into `persistent`; Run reads nothing else of it. Null where the output has so few
-// rows that weights are better read where they are, unless they are OWNED_BY_DML, and packed only once.
-// `inputs` are added where there are more rows than that.
+// elements of type `weights`, into `persistent`; Run reads only that. Null if the output has so few rows that
+// weights are better read in place, unless they are OWNED_BY_DML and so packed only once. `inputs` are added
+// if there are more rows than that.
 std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem,
                                                   const GroupedProduct::Inputs& inputs, DataType weights,
                                                   uint32_t threads);

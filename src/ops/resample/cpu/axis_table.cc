@@ -16,7 +16,7 @@ AxisTable::AxisTable(const ResampleAxis& axis, bool gradient) {
     }
     return;
   }
-  // Counted, then put into place in ascending order.
+  // Counts, then places them in ascending order.
   const auto for_each = [&](auto&& body) {
     for (uint32_t number = 0; number < axis.to; ++number) {
       const Taps taps = TapsOf(axis, number);
@@ -46,7 +46,7 @@ RowSum::RowSum(const AxisTable& table, uint32_t width) : table_(table), width_(w
       return;
     }
   }
-  // All single: what a pair would read behind the first may not be there.
+  // If all are single, a pair might read beyond the last element.
   if (width > 1 || singles_.size() == pairs.size()) return;
   pairs_ = std::move(pairs);
   FindPattern(2, 1);

@@ -1,4 +1,4 @@
-// What every number of the target takes along one dimension, written down.
+// A table of what every number of the target takes along one dimension.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class AxisTable {
   std::vector<WeightedTap> taps_;
 };
 
-// Sums along rows of one length, of elements of `width` numbers each.
+// Sums along rows of a fixed length, of elements of `width` numbers each.
 class RowSum {
  public:
   RowSum() = default;
@@ -38,7 +38,7 @@ class RowSum {
   void Apply(const float* source, float* target) const;
 
  private:
-  // Two taps each, the second behind the first.
+  // Two adjacent taps.
   struct Pair {
     uint32_t first;
     float weights[2];
@@ -49,10 +49,10 @@ class RowSum {
 
   AxisTable table_;
   uint32_t width_ = 1;
-  std::vector<Pair> pairs_;        // empty where sums are longer
-  std::vector<uint32_t> singles_;  // numbers that take one element, which their pairs do not know
-  // Most pairs, from pattern_begin_ on: `repeats` of them have one first element, the next ones that which is
-  // `step` elements behind it, with the same weights again and again.
+  std::vector<Pair> pairs_;        // empty if sums are longer
+  std::vector<uint32_t> singles_;  // numbers that take a single element, which their pairs ignore
+  // The pattern of most pairs, from pattern_begin_ on: `repeats` of them share a first element, the next ones
+  // have the element `step` further on, and weights repeat, too.
   uint32_t repeats_ = 0;
   uint32_t step_ = 0;
   uint32_t pattern_begin_ = 0;

@@ -1,5 +1,5 @@
-// Nearest elements: rows of the source are copied, or their elements repeated or left out. A row that is the
-// one before once more is copied from there.
+// Nearest elements: rows of the source are copied, or their elements are repeated or skipped. A row that
+// equals the previous one is copied from that.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -43,13 +43,13 @@ class ResampleCopy final : public Kernel {
   }
 
  private:
-  // Longer ones would take more memory than time is worth.
+  // Longer tables would take more memory than they are worth.
   static constexpr uint32_t kLongestTable = 1 << 20;
-  static constexpr uint64_t kLongestRow = 16 << 10;  // bytes that are kept in a cache to be written
+  static constexpr uint64_t kLongestRow = 16 << 10;  // bytes of a row that is assembled in a cache
   bool HasTable(uint32_t level) const { return !indices_[level].empty(); }
 
-  // Whether rows fit into a cache and are whole lines if the target begins with one, so that none is written
-  // in two ways.
+  // Whether rows fit into a cache and are whole cache lines if the target begins with one, so that none is
+  // written partially.
   bool RowsAreLines() const {
     const auto bytes = [&](uint64_t elements) { return elements * BitSize(type_) / 8; };
     bool result = rows_.row.target_stride == 1 && bytes(length_) <= kLongestRow && bytes(length_) % 64 == 0;
@@ -67,7 +67,7 @@ class ResampleCopy final : public Kernel {
     const T* last_from = nullptr;
     const T* last_to = nullptr;
     const bool streams = streams_ && reinterpret_cast<uintptr_t>(target) % 64 == 0;
-    alignas(64) T row[kLongestRow / sizeof(T)];  // where results are streamed
+    alignas(64) T row[kLongestRow / sizeof(T)];  // if results are streamed
     rows_.ForEach(PartBegin(rows_.count, part, parts_), PartBegin(rows_.count, part + 1, parts_),
                   [&](const TargetRows::Coordinates& at, uint64_t from, uint64_t to) {
                     for (uint32_t l = 0; l < rows_.level_count; ++l) {
@@ -123,7 +123,7 @@ class ResampleCopy final : public Kernel {
   std::vector<std::vector<uint32_t>>
       indices_;           // in the source, for every number of a level that is not too long
   bool doubles_ = false;  // rows repeat every element once
-  bool streams_ = false;  // past the caches, a row at a time, if the target begins with a line
+  bool streams_ = false;  // non-temporally, row by row, if the target begins with a cache line
   uint64_t length_ = 1;   // of a row of the target
   uint32_t parts_ = 1;
 };

@@ -1,4 +1,4 @@
-// Arithmetic on rows of FLOAT32, in loops that compilers turn into vectors.
+// Arithmetic on rows of FLOAT32, in loops that compilers vectorise.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace anydml {
 
-// All NaNs in results are the one with the bits 0x7FC00000.
+// Makes NaNs canonical (0x7FC00000).
 inline float OneNan(float x) {
   // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   return x != x ? std::numeric_limits<float>::quiet_NaN() : x;
@@ -16,16 +16,16 @@ inline float OneNan(float x) {
 void FinishRow(const float* x, float* y, uint64_t count);
 void FinishMixedRows(const float* a, float a_weight, const float* b, float b_weight, float* y,
                      uint64_t count);
-// Halves to even; numbers below 2^22.
+// Halves to even; for numbers below 2^22.
 void RoundRow(const float* x, float* y, uint64_t count);
 
-// These write what is computed with.
+// These write intermediate numbers.
 void ScaleRow(const float* x, float weight, float* y, uint64_t count);
 void AddScaledRow(const float* x, float weight, float* y, uint64_t count);
 void MixRows(const float* a, float a_weight, const float* b, float b_weight, float* y, uint64_t count);
-// Two sums of every element and the one behind it.
+// Two sums of every element and the next one.
 void DoubleRow(const float* x, uint64_t count, const float (&even)[2], const float (&odd)[2], float* y);
-// A sum of every second element and the one behind it.
+// A sum of every second element and the next one.
 void HalveRow(const float* x, uint64_t count, const float (&weights)[2], float* y);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// Sums, row by row: rows of the source become rows of the target along one dimension, and are added up along
-// the others. Rows that the next row of the target needs again are kept.
+// Sums, row by row: rows of the source become rows of the target along one dimension and are summed along the
+// others. Rows that the target's next row needs again are kept.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr uint64_t kLongestTable = 1 << 20;
 constexpr uint64_t kMostTaps = 1 << 24;
 constexpr uint32_t kKeptRows = 4;
 
-// Of one dimension, about.
+// Of one dimension, approximately.
 uint64_t MostTaps(const ResampleAxis& axis) {
   const bool triangle = axis.rule == ResampleRule::kTriangle;
   const float reach = triangle ? 1 / axis.scale : 1;
@@ -77,16 +77,16 @@ class ResampleRows final : public Kernel {
   }
 
  private:
-  // What one thread knows.
+  // The state of one thread.
   struct Walk {
     const std::byte* source;
     std::byte* target;
     std::byte* scratch;
     TargetRows::Coordinates at;
-    uint64_t length;                       // of the row of the target
-    float* result;                         // where it is to be
-    bool is_finished;                      // it has the NaNs of a result
-    std::array<uint64_t, kKeptRows> keys;  // offsets in the source of what is kept
+    uint64_t length;                       // of the target's row
+    float* result;                         // where it must be written
+    bool is_finished;                      // its NaNs are canonical
+    std::array<uint64_t, kKeptRows> keys;  // source offsets of kept rows
     std::array<uint64_t, kKeptRows> used{};
     uint64_t now = 0;
   };
@@ -98,7 +98,7 @@ class ResampleRows final : public Kernel {
   }
 
   void RunRow(Walk& walk, uint64_t source, uint64_t target) const {
-    // A level's row is as long as it must be; others are cut.
+    // A level's rows have a fixed length; others are cut into pieces.
     const uint64_t step = rows_.row_level != TargetRows::kNone ? target_length_ : longest_;
     for (uint64_t begin = 0; begin < target_length_; begin += step) {
       walk.length = std::min(step, target_length_ - begin);
@@ -120,13 +120,13 @@ class ResampleRows final : public Kernel {
     }
   }
 
-  // Rows that come from deeper than the row's own level are rows of the source.
+  // Rows from deeper than the row's own level are rows of the source.
   uint64_t LengthAt(const Walk& walk, uint32_t level) const {
     return rows_.row_level != TargetRows::kNone && level > rows_.row_level ? source_length_ : walk.length;
   }
 
-  // The row at `offset` of the source, of what level `level` and those behind it make of it: in `to`, or
-  // somewhere else, where it must not be changed.
+  // The row at `offset` of the source after level `level` and the following ones: in `to`, or elsewhere,
+  // where it must not be changed.
   const float* Evaluate(Walk& walk, uint32_t level, uint64_t offset, float* to) const {
     if (level == rows_.level_count) return LoadRow(walk, offset, to);
     if (level == rows_.row_level) {
@@ -156,7 +156,7 @@ class ResampleRows final : public Kernel {
     return to;
   }
 
-  // What a level adds up. The innermost one's are kept: they depend on nothing but the offset.
+  // The rows that a level sums. The innermost one's are kept, since they depend only on the offset.
   const float* Inner(Walk& walk, uint32_t level, uint64_t offset, float* to) const {
     const bool is_direct = level + 1 == rows_.level_count && Direct();
     if (level != innermost_ || is_direct) return Evaluate(walk, level + 1, offset, to);
@@ -176,7 +176,7 @@ class ResampleRows final : public Kernel {
     return kept;
   }
 
-  // Rows of the source are rows of numbers as they are.
+  // Whether rows of the source can be read directly.
   bool Direct() const { return type_ == DataType::kFloat32 && rows_.row.source_stride == 1; }
 
   const float* LoadRow(const Walk& walk, uint64_t offset, float* to) const {
@@ -192,9 +192,9 @@ class ResampleRows final : public Kernel {
   LoadBlock load_;
   StoreBlock store_;
   std::vector<AxisTable> tables_;
-  uint32_t innermost_ = TargetRows::kNone;  // of the levels that are not the row's
+  uint32_t innermost_ = TargetRows::kNone;  // of the levels other than the row's
   RowSum sum_;
-  uint64_t source_length_ = 0;  // where the row has a level
+  uint64_t source_length_ = 0;  // if the row has a level
   uint64_t target_length_ = 1;
   uint64_t longest_ = 1;
   uint64_t row_bytes_ = 0;

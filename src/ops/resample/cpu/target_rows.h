@@ -1,4 +1,4 @@
-// The rows that a target is written in: along the dimension whose elements are nearest to each other.
+// The rows in which a target is written: along its dimension with the smallest stride.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@ struct TargetRows {
 
   uint32_t level_count = 0;
   std::array<ResampleAxis, kMaxDimensions> levels{};
-  Coordinates sizes{};         // of the target's levels; 1 where the row is one
-  uint32_t row_level = kNone;  // the row is a dimension in which nothing happens
+  Coordinates sizes{};         // of the target's levels; 1 for the row's own
+  uint32_t row_level = kNone;  // kNone: the row is an unchanged dimension
   ResampleAxis row;
-  uint32_t row_width = 1;  // neighbours that are an element of the row's level together (channels of a pixel)
+  uint32_t row_width = 1;  // contiguous numbers that form an element of the row's level (channels of a pixel)
   LoopNest<2> batch;       // source, target
   uint64_t count = 1;
 
@@ -82,8 +82,8 @@ struct TargetRows {
  private:
   static constexpr uint64_t kLongestWideRow = 1 << 16;
 
-  // A row in which nothing happens, and whose copies are neighbours in a level, in source and target, is a
-  // part of that level's rows.
+  // If the row is an unchanged dimension whose copies are contiguous along a level, in source and target, it
+  // becomes part of that level's rows.
   void FindWideRow() {
     const uint32_t width = row.to;
     if (row.source_stride != 1 || row.target_stride != 1) return;

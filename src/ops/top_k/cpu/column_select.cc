@@ -1,5 +1,5 @@
-// Two passes over a block of columns: the maxima of groups of elements give every lane a bound of its own,
-// then the elements that reach it are appended to the lane's hits.
+// Two passes over a block of columns: the maxima of groups of elements give every lane its own bound, then
+// the elements that reach it are appended to the lane's hits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/top_k/cpu/column_select.cc"
 #include <hwy/foreach_target.h>
@@ -102,7 +102,7 @@ struct Columns {
     }
   }
 
-  // A limit for every column; false where it is not one that elements compare with.
+  // A limit for every column; false if elements cannot be compared with it.
   HWY_INLINE bool Limits(Lane* limits) const {
     const uint32_t groups = ColumnGroups(query);
     const Lane* const maxima = reinterpret_cast<const Lane*>(scratch.maxima);
@@ -123,7 +123,7 @@ struct Columns {
     return MaskBits(d, Reaches<Compared, kLargest, Pass::kCompare>(d, Load(at), limit));
   }
 
-  // False when a column has more hits than places.
+  // False if a column has more hits than places.
   HWY_INLINE bool Collect(const Lane* limits, uint32_t* counts) const {
     const D d;
     const V limit0 = hn::LoadU(d, limits);
@@ -164,7 +164,7 @@ struct Columns {
     uint32_t counts[kMaxColumnBlock] = {};
     GroupMaxima();
     if (!Limits(limits) || !Collect(limits, counts)) return false;
-    // Fewer than K: somebody wrote to the input between the two passes.
+    // Fewer than K: the input was changed between the two passes.
     if (*std::min_element(counts, counts + columns) < query.k) return false;
     for (uint32_t c = 0; c < columns; ++c) {
       const uint64_t first = uint64_t{c} * places;

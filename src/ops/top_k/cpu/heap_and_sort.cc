@@ -6,8 +6,8 @@
 namespace anydml {
 namespace {
 
-// Puts `candidate` in the place of the worst one, heap[0], and restores the heap:
-// no candidate is better than its children. One pass down, where pop and push need two.
+// Replaces the worst candidate, heap[0], and restores the heap property: no candidate is better than its
+// children. One pass down, where pop and push need two.
 template <typename Cand>
 void ReplaceWorst(Cand* heap, uint32_t size, Cand candidate) {
   uint64_t hole = 0;
@@ -28,7 +28,7 @@ struct HeapSelect {
     std::make_heap(heap, heap + k, Better<Cand>);  // the worst of them on top
     auto worst = heap[0].key();
     for (uint32_t i = k; i < n; ++i) {
-      // An equal key comes too late: the index is higher than those in the heap.
+      // An equal key loses: its index is higher than those in the heap.
       const auto key = sequence.KeyAt(i);
       if (key <= worst) continue;
       ReplaceWorst(heap, k, Cand(key, i));

@@ -1,5 +1,5 @@
-// Keys of elements: signed numbers whose order is the wanted one, so that vectors of
-// them compare fast on every machine.
+// Keys of elements: signed numbers in the requested order, so that vectors of them compare fast on every
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// 32 bits for elements of up to 32.
+// 32 bits for elements of up to 32 bits.
 template <typename T>
 using KeyOf = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 

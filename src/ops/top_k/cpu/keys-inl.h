@@ -1,4 +1,4 @@
-// Vectorised work on arrays of signed keys in cache. Included once per SIMD target.
+// Vectorised work on arrays of signed keys in the cache. Included once per SIMD target.
 #if defined(ANYDML_TOP_K_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANYDML_TOP_K_KEYS_INL_H_
 #undef ANYDML_TOP_K_KEYS_INL_H_
@@ -17,15 +17,15 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Not more lanes than Rank's block, whatever the machine.
+// At most as many lanes as Rank's block, on any machine.
 template <typename Key>
 using KeyTag = hn::CappedTag<Key, 16>;
 
-// Arrays of keys are read in whole vectors: so many may lie behind the last one.
+// Arrays of keys are read in whole vectors, so this many keys after the last one must be readable.
 inline constexpr uint32_t kKeyPadding = 16;
 
-// ranks[i] = the place of keys[i], best first, equal keys in their order. Branch-free,
-// quadratic: for up to about 64 keys. Up to kKeyPadding ranks behind the last are written.
+// ranks[i] = the place of keys[i], best first, equal keys in their order. Branch-free and quadratic: for up
+// to about 64 keys. Up to kKeyPadding ranks after the last are written.
 template <typename Key>
 HWY_INLINE void Rank(const Key* HWY_RESTRICT keys, uint32_t count, Key* HWY_RESTRICT ranks) {
   const KeyTag<Key> d;
@@ -47,7 +47,7 @@ HWY_INLINE void Rank(const Key* HWY_RESTRICT keys, uint32_t count, Key* HWY_REST
   }
 }
 
-// How many keys are `bound` or better.
+// The number of keys that are `bound` or better.
 template <typename Key>
 uint32_t CountReaching(const Key* HWY_RESTRICT keys, uint32_t count, Key bound) {
   const hn::ScalableTag<Key> d;
@@ -64,7 +64,7 @@ uint32_t CountReaching(const Key* HWY_RESTRICT keys, uint32_t count, Key bound) 
   return reaching + static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b))));
 }
 
-// A key that k keys or more reach, but, unless ties forbid, not more than k + slack.
+// A key that at least k keys reach, but, unless ties prevent it, at most k + slack.
 template <typename Key>
 Key BoundOf(const Key* HWY_RESTRICT keys, uint32_t count, uint32_t k, uint32_t slack) {
   using Unsigned = std::make_unsigned_t<Key>;
@@ -74,7 +74,7 @@ Key BoundOf(const Key* HWY_RESTRICT keys, uint32_t count, uint32_t k, uint32_t s
     high = std::max(high, keys[i]);
   }
   if (count <= k + slack) return low;
-  // `low` is reached by k or more; anything above `high` by fewer.
+  // At least k keys reach `low`; fewer reach anything above `high`.
   while (low < high) {
     const Unsigned half = (static_cast<Unsigned>(high) - static_cast<Unsigned>(low) + 1) / 2;
     const Key middle = static_cast<Key>(static_cast<Unsigned>(low) + (half == 0 ? 1 : half));
@@ -89,8 +89,8 @@ Key BoundOf(const Key* HWY_RESTRICT keys, uint32_t count, uint32_t k, uint32_t s
   return low;
 }
 
-// The k-th best of few keys: the best one that k keys reach. Quadratic. The keys behind
-// the last, up to a vector's worth, are overwritten.
+// The k-th best of a few keys: the best one that k keys reach. Quadratic. Up to a vector of keys after the
+// last are overwritten.
 template <typename Key>
 HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
   const KeyTag<Key> d;
@@ -105,7 +105,7 @@ HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
       for (uint32_t j = 0; j < count; ++j) {
         surpassed = hn::Add(surpassed, hn::VecFromMask(d, hn::Gt(x, hn::Set(d, keys[j]))));
       }
-      // Those that x does not surpass reach it, x itself included.
+      // Those that x does not surpass reach it, including x itself.
       const auto reached = hn::Add(surpassed, hn::Set(d, static_cast<Key>(count)));
       best = hn::Max(best, hn::IfThenElse(hn::Lt(reached, hn::Set(d, static_cast<Key>(k))), worst, x));
     } else {
@@ -115,9 +115,8 @@ HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
   return hn::GetLane(hn::MaxOfLanes(d, best));
 }
 
-// Copies the keys from `worst` to `best`, and the index of each: `indices[i]`, or i where
-// that is null. The targets have room for a vector more; they may be the sources. Returns
-// how many.
+// Copies the keys from `worst` to `best`, and the index of each: `indices[i]`, or i if that is null. The
+// targets need room for one more vector; they may be the sources. Returns the number of keys.
 template <typename Key>
 HWY_INLINE uint32_t CopyRange(const Key* keys, const uint32_t* indices, uint32_t count, Key worst, Key best,
                               Key* to_keys, uint32_t* to_indices) {
@@ -149,7 +148,7 @@ HWY_INLINE uint32_t CopyRange(const Key* keys, const uint32_t* indices, uint32_t
   return copied;
 }
 
-// Keeps the k best, and unless ties forbid not more than `slack` others.
+// Keeps the k best and, unless ties prevent it, at most `slack` others.
 template <typename Key>
 void Tighten(uint32_t k, uint32_t slack, Hits<Key>* hits) {
   const Key bound = BoundOf(hits->keys, hits->count, k, slack);
@@ -157,7 +156,7 @@ void Tighten(uint32_t k, uint32_t slack, Hits<Key>* hits) {
                           hits->keys, hits->indices);
 }
 
-// Keeps the k best (of equal ones the first), in their order. Returns the worst key kept.
+// Keeps the k best (of equal ones the first), in order. Returns the worst key kept.
 template <typename Key>
 Key Reduce(uint32_t k, Hits<Key>* hits) {
   const Key bound = BoundOf(hits->keys, hits->count, k, 0);

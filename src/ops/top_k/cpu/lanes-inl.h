@@ -1,5 +1,5 @@
-// Vectors of elements compared with a limit, in the elements' own lanes: one or two
-// instructions for most types. Included once per SIMD target.
+// Compares vectors of elements with a limit, in the elements' own lanes: one or two instructions for most
+// types. Included once per SIMD target.
 #if defined(ANYDML_TOP_K_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANYDML_TOP_K_LANES_INL_H_
 #undef ANYDML_TOP_K_LANES_INL_H_
@@ -19,11 +19,11 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The lanes that T is compared in: halves as signed integers, see Comparable.
+// The lanes in which T is compared: halves as signed integers, see Comparable.
 template <typename T>
 using LaneOf = std::conditional_t<std::is_same_v<T, Half>, int16_t, T>;
 
-// Not more lanes than a word has bits.
+// At most as many lanes as a word has bits.
 template <typename T>
 using TagOf = hn::CappedTag<LaneOf<T>, 64>;
 
@@ -32,7 +32,7 @@ const LaneOf<T>* LanesOf(const UnsignedOf<sizeof(T)>* row) {
   return reinterpret_cast<const LaneOf<T>*>(row);
 }
 
-// Vectors of elements in a form whose lane order is the order of numbers.
+// Vectors of elements in a form whose lanes are ordered as numbers.
 template <typename T, class D, class V>
 HWY_INLINE V Comparable(D d, V x) {
   if constexpr (std::is_same_v<T, Half>) {
@@ -48,10 +48,9 @@ HWY_INLINE hn::Mask<D> HalfIsNan(D d, V x) {
   return hn::Gt(hn::And(x, hn::Set(d, int16_t{0x7FFF})), hn::Set(d, int16_t{0x7C00}));
 }
 
-// What reaches a limit: elements that compare with it (and NaNs where they rank
-// above), NaNs only, or everything. kOutward is kCompare for halves of the wanted sign (a
-// positive limit for the largest, a negative one for the smallest), as most limits are:
-// the bits of such halves compare as they are.
+// What reaches a limit: elements that compare with it (and NaNs if they rank above it), NaNs only, or
+// everything. kOutward is kCompare for halves of the requested sign (a positive limit for the largest, a
+// negative one for the smallest), as most limits are: the bits of such halves can be compared directly.
 enum class Pass { kCompare, kOutward, kNanOnly, kEverything };
 
 template <typename T>
@@ -72,9 +71,8 @@ LaneOf<T> LimitLane(UnsignedOf<sizeof(T)> bits, bool largest) {
   }
 }
 
-// The limit that exactly the elements with `key` or a better one reach. Some keys belong
-// to no element (between the NaNs' and infinity's, and that of -0): then the nearest
-// element that lets no more pass.
+// The limit that exactly the elements with `key` or a better one reach. Some keys belong to no element
+// (between NaN and infinity, and that of -0): then the nearest element that lets no more pass.
 template <typename T, bool kLargest>
 Limit<T> LimitOfKey(KeyOf<T> key) {
   using Bits = UnsignedOf<sizeof(T)>;
@@ -103,12 +101,11 @@ Limit<T> LimitOfKey(KeyOf<T> key) {
   }
 }
 
-// As integers the bits of halves are ordered so: -0, ..., -infinity (-1024), negative NaNs
-// (to -1), +0, ..., infinity, positive NaNs. A range is one comparison of a difference
-// whose sign bit is flipped.
+// As integers, the bits of halves are ordered: -0, ..., -infinity (-1024), negative NaNs (to -1), +0, ...,
+// infinity, positive NaNs. A range test is one comparison of a difference whose sign bit is flipped.
 template <bool kLargest, class D, class V>
 HWY_INLINE hn::Mask<D> HalfReachesOutward(D d, V x, V limit) {
-  // Differences wrap, which compilers may not expect of signed ones.
+  // Differences wrap; as signed numbers that would be undefined.
   const hn::RebindToUnsigned<D> du;
   const auto bits = [&](V v) HWY_ATTR { return hn::BitCast(du, v); };
   const auto flipped = [&](auto v)
@@ -143,7 +140,7 @@ HWY_INLINE hn::Mask<D> Reaches(D d, V x, V limit) {
   }
 }
 
-// False for the elements that reach the limit: where that takes fewer instructions.
+// False for the elements that reach the limit: for cases where that takes fewer instructions.
 template <typename T, bool kLargest, Pass kPass>
 inline constexpr bool kMissesAreNative =
     kPass == Pass::kCompare && !std::is_same_v<T, Half> && (kLargest || !kIsFloat<T>);
@@ -174,9 +171,8 @@ HWY_INLINE KeyOf<T> KeyOfOrdered(LaneOf<T> lane) {
   return KeyOfBits<T, kLargest>(bits);
 }
 
-// The better of ordered lanes. Whatever Max and Min make of NaN: an accumulator that is
-// begun with an element, and is `acc` ever after, holds one that no number among them
-// surpasses (or it is NaN).
+// The better of ordered lanes. Whatever Max and Min do with NaNs: an accumulator that starts with an element,
+// and is always passed as `acc`, holds an element that no number among them surpasses (or NaN).
 template <bool kLargest, class V>
 HWY_INLINE V BetterOf(V x, V acc) {
   if constexpr (kLargest) {
@@ -193,9 +189,9 @@ HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-// Writes, for each of some groups of elements (`want` to twice that), the key of one that
-// no element of the group surpasses (for NaN: that no number surpasses). Returns how many.
-// The row has at least 4 elements per group; the keys have room for want + 64.
+// Writes, for each of several groups of elements (`want` to twice that), the key of an element that no other
+// element of the group surpasses (for NaN: that no number surpasses). Returns the number of keys. The row has
+// at least 4 elements per group; the keys need room for want + 64.
 template <typename T, bool kLargest>
 uint32_t GroupMaxima(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, uint32_t want,
                      KeyOf<T>* HWY_RESTRICT keys) {
@@ -204,7 +200,7 @@ uint32_t GroupMaxima(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, 
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const LaneOf<T>* const data = LanesOf<T>(row);
   const auto load = [&](uint32_t vector) HWY_ATTR {
-    // Where NaNs of halves are ordered does not matter: every maximum is an element.
+    // The order of half NaNs does not matter: every maximum is an element.
     return Comparable<T>(d, hn::LoadU(d, data + vector * lanes));
   };
   const auto better = [](V x, V acc) HWY_ATTR { return BetterOf<kLargest>(x, acc); };

@@ -1,4 +1,4 @@
-// Find few elements that contain the K best (at the speed of memory), then sort those.
+// Finds few elements that contain the K best (at the speed of memory), then sorts those.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/top_k/cpu/row_select.cc"
 #include <hwy/foreach_target.h>
@@ -31,9 +31,9 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Appends the elements of row[begin, end) that reach the limit until there are `enough`
-// or the row ends. Returns where it stopped. The row has at least a vector's elements.
-// Asks for what lies `ahead` elements, the next row, unless that is 0.
+// Appends the elements of row[begin, end) that reach the limit until there are `enough` or the row ends.
+// Returns where it stopped. The row has at least a vector's elements. Prefetches what is `ahead` elements
+// further, the next row, unless that is 0.
 template <typename T, bool kLargest, Pass kPass>
 uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint32_t end, LaneOf<T> lane,
               uint32_t enough, uint32_t ahead, HitsOf<T>* hits) {
@@ -49,7 +49,7 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
     return Reaches<T, kLargest, kPass>(d, hn::LoadU(d, data + at), limit);
   };
   const auto take = [&](uint64_t bits, uint32_t first) HWY_ATTR {
-    // Two at a time, whether there are two, one or none: that branch would be unpredictable.
+    // Always processes two, whether there are two, one or none, since a branch would be unpredictable.
     const uint32_t total = count + static_cast<uint32_t>(std::popcount(bits));
     do {
       for (uint32_t j = 0; j < 2; ++j) {
@@ -93,7 +93,7 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
       return i + 4 * lanes;
     }
   }
-  // What is left, vector by vector, the last one overlapping elements before i.
+  // The remainder, vector by vector; the last one overlaps elements before i.
   while (i < end && count < enough) {
     const uint32_t first = std::min(i, end - lanes);
     take(MaskBits(d, reaches(first)) >> (i - first) << (i - first), first);
@@ -125,8 +125,8 @@ uint32_t ScanFrom(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end
   }
 }
 
-// Appends to the (empty) hits the elements of row[begin, end) that reach the threshold,
-// except some that are surely not among the K best.
+// Appends to the (empty) hits the elements of row[begin, end) that reach the threshold, except some that are
+// certainly not among the K best.
 template <typename T, bool kLargest>
 void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query,
              KeyOf<T> threshold, HitsOf<T>* hits) {
@@ -137,7 +137,7 @@ void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, con
   while (true) {
     at = ScanFrom<T, kLargest>(row, at, end, threshold, enough, ahead, hits);
     if (at == end) return;
-    // K hits are there: from now on an equal key comes too late.
+    // There are K hits: from now on an equal key loses.
     if (hits->count >= full) threshold = Reduce(query.k, hits);
     if (threshold == kBestKey<T>) return;
     ++threshold;
@@ -153,15 +153,14 @@ KeyOf<T> MaximaBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query) {
   return groups <= 64 ? KthOfFew(maxima, groups, query.k) : BoundOf(maxima, groups, query.k, 0);
 }
 
-// A key that slightly more than K elements are expected to reach, from elements all over
-// the row: some neighbours each (they come in one line of memory), at irregular distances
-// (the row may be periodic).
+// A key that slightly more than K elements are expected to reach, from a sample all over the row: several
+// adjacent elements each (they share a cache line), at irregular distances (the row may be periodic).
 template <typename T, bool kLargest>
 KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample) {
   const uint32_t places = SampleSize(query.n) / kSampleNeighbours;
   const uint32_t size = places * kSampleNeighbours;
   const uint32_t step = query.n / places;
-  KeyOf<T>* const maxima = sample + size;  // of the neighbours at each place
+  KeyOf<T>* const maxima = sample + size;  // of the adjacent elements at each place
   for (uint32_t i = 0; i < places; ++i) {
     const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * (step - kSampleNeighbours) >> 32;
     const UnsignedOf<sizeof(T)>* const at = row + (uint64_t{i} * step + jitter);
@@ -171,31 +170,30 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
     for (uint32_t j = 1; j < kSampleNeighbours; ++j) best = std::max(best, keys[j]);
     maxima[i] = best;
   }
-  // So far beyond the expected rank that about one row in 50 has too few hits, which costs a
-  // second scan.
+  // So far beyond the expected rank that about one row in 50 has too few hits, which costs a second scan.
   const double expected = static_cast<double>(query.k) * size / query.n;
   const auto rank = static_cast<uint32_t>(expected + 2.5 * std::sqrt(expected) + 2);
   if (rank >= size) return kWorstKey<T>;
-  // The sample's own K best are elements: as a bound they are certain. The very best may all be
-  // neighbours (in a sorted row), which says little about the rest: one of each place counts.
+  // The sample's own K best are elements, so as a bound they are certain. In a sorted row the best may all be
+  // adjacent, which says little about the rest, so only one element of each place counts.
   if (rank <= places / 4) return BoundOf(maxima, places, std::min(query.k, rank), 0);
   return BoundOf(sample, size, std::min(query.k, rank), rank / 8);
 }
 
-// K = 1. A bound from the beginning of the row, then every hit raises it: there are about as
-// many as the logarithm of the row's length.
+// K = 1. A bound from the beginning of the row, which every hit raises: the number of hits is about the
+// logarithm of the row's length.
 template <typename T, bool kLargest>
 uint32_t SelectBest(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, RowScratch<T>* scratch) {
   constexpr uint32_t kBeginning = 512;
-  // From here on a sample is cheap, and saves the many hits of an ascending row.
+  // From here on a sample is cheap, and avoids the many hits of an ascending row.
   constexpr uint32_t kLongRow = 65536;
   const bool sampled = query.method == RowMethod::kSample && query.n >= kLongRow;
   RowQuery beginning = query;
   beginning.n = std::min(query.n, kBeginning);
   KeyOf<T> bound = sampled ? SampleBound<T, kLargest>(row, query, scratch->keys)
                            : MaximaBound<T, kLargest>(row, beginning);
-  // One pass: not so far that it leaves the nearest cache again, and beyond the beginning of the next
-  // row, where the processor's own prefetching starts anew.
+  // The only pass: prefetches not so far ahead that the data leaves L1 again, and beyond the beginning of the
+  // next row, where hardware prefetch starts anew.
   constexpr uint32_t kAhead = 4096 / sizeof(T);
   const uint32_t ahead = sampled ? 0 : std::min(query.n, kAhead);
   HitsOf<T>& hits = scratch->hits;
@@ -212,7 +210,7 @@ uint32_t SelectBest(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Row
   return best;
 }
 
-// All keys, then those that reach a bound.
+// Computes all keys, then selects those that reach a bound.
 template <typename T, bool kLargest>
 void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& query,
                  RowScratch<T>* scratch) {
@@ -256,7 +254,7 @@ struct Steps {
       CollectKeys<T, kLargest>(row, query, &scratch);
     } else {
       Collect<T, kLargest>(row, 0, query.n, query, Bound(row, query, scratch.keys), &scratch.hits);
-      if (scratch.hits.count < query.k) {  // the sample misled
+      if (scratch.hits.count < query.k) {  // the sample was misleading
         scratch.hits.count = 0;
         Collect<T, kLargest>(row, 0, query.n, query, kWorstKey<T>, &scratch.hits);
       }

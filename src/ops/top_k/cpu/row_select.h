@@ -1,5 +1,5 @@
-// The K best of one packed row, vectorised (Highway, with run-time dispatch): find few
-// elements that contain them, then put those in order.
+// The K best of one packed row, vectorised (Highway, with run-time dispatch): finds few elements that contain
+// them, then sorts those.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace anydml {
 
-// Ways to find few elements that surely (or probably) contain the K best. Maxima are those of keys, which are
-// larger for the better element whichever direction is wanted.
+// Ways to find few elements that certainly (or probably) contain the K best. Maxima are of keys, which are
+// larger for the better element in either direction.
 enum class RowMethod {
-  kAll,     // a short row: all of them
-  kMaxima,  // those that reach the K-th largest of the maxima of some groups of the row
-  kSample,  // those that reach a place of a sorted sample, checked afterwards
-  kKeys,    // those that reach a bound which is found by counting in a copy of keys
+  kAll,     // a short row: all elements
+  kMaxima,  // those that reach the K-th largest of the maxima of groups of the row
+  kSample,  // those that reach a rank of a sorted sample; verified afterwards
+  kKeys,    // those that reach a bound found by counting in a copy of keys
 };
 
 struct RowQuery {
@@ -27,18 +27,18 @@ struct RowQuery {
 };
 
 inline constexpr uint32_t kMaxAllElements = 64;     // kAll
-inline constexpr uint32_t kMaxMaximaPlaces = 80;    // kMaxima: the most K
+inline constexpr uint32_t kMaxMaximaPlaces = 80;    // kMaxima: the largest K
 inline constexpr uint32_t kMinMaximaElements = 65;  // kMaxima: longer than any vector
 inline constexpr uint32_t kMaximaGroup = 6;         // kMaxima: the fewest elements per K
 inline constexpr uint32_t kMinSampleElements = 512;
 inline constexpr uint32_t kMaxSample = 16384;
 inline constexpr uint32_t kSampleNeighbours = 16;
 
-// kMaxima: the number of groups. G groups, of which K reach the bound, leave about
-// G ln(G / (G - K)) elements that do: 1.6 K.
+// kMaxima: the number of groups. With G groups, of which K reach the bound, about G ln(G / (G - K)) elements
+// reach it: 1.6 K.
 inline uint32_t GroupsFor(uint32_t k) { return std::max(k + k / 2 + k / 8, 16u); }
 
-// Elements that were found: keys and indices, by ascending index.
+// The elements found: keys and indices, by ascending index.
 template <typename Key>
 struct Hits {
   Key* keys;
@@ -49,22 +49,22 @@ struct Hits {
 template <typename T>
 using HitsOf = Hits<KeyOf<T>>;
 
-// The most hits that are kept at a time: more than K, or the whole row. When they are
-// full they are reduced to K: that should be worth the work.
+// The most hits that are kept at a time: more than K, or the whole row. When they are full they are reduced
+// to K, which should be worth the work.
 inline uint32_t MostHits(const RowQuery& query) {
   if (query.method == RowMethod::kKeys) return query.n;
   const uint64_t most = query.k + std::max<uint64_t>(query.k, 128);
   return static_cast<uint32_t>(std::min<uint64_t>(most, query.n));
 }
 
-// A step looks at 4 vectors of up to 64 lanes before it counts its hits.
+// A step examines 4 vectors of up to 64 lanes before it counts its hits.
 inline constexpr uint32_t kScanStep = 256;
 
-// Places for hits, those included that a step may write beyond what it keeps.
+// Places for hits, including those that a step may write beyond what it keeps.
 inline uint64_t HitPlaces(const RowQuery& query) { return uint64_t{MostHits(query)} + 2 * kScanStep; }
 
-// What the selection from one row needs, laid out in `memory` (aligned to 16 bytes):
-// O(K), except for kKeys, which needs O(N).
+// The scratch for a selection from one row, laid out in `memory` (aligned to 16 bytes): O(K), except for
+// kKeys, which needs O(N).
 template <typename T>
 struct RowScratch {
   using Key = KeyOf<T>;
@@ -107,13 +107,13 @@ void SelectRow(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, std::byt
 template <typename T>
 KeyOf<T> BoundRow(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample);
 
-// Appends to the (empty) hits the elements of row[begin, end) that reach the threshold,
-// except some that are surely not among the K best. For parts of 64 or more elements.
+// Appends to the (empty) hits the elements of row[begin, end) that reach the threshold, except some that are
+// certainly not among the K best. For parts of 64 or more elements.
 template <typename T>
 void CollectPart(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query,
                  KeyOf<T> threshold, HitsOf<T>* hits);
 
-// How many keys are `bound` or better.
+// The number of keys that are `bound` or better.
 uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound);
 uint32_t CountReachingKeys(const int64_t* keys, uint32_t count, int64_t bound);
 
@@ -121,7 +121,7 @@ uint32_t CountReachingKeys(const int64_t* keys, uint32_t count, int64_t bound);
 void AppendRange(const Hits<int32_t>& from, int32_t worst, int32_t best, Hits<int32_t>* to);
 void AppendRange(const Hits<int64_t>& from, int64_t worst, int64_t best, Hits<int64_t>* to);
 
-// Keeps the K best hits (of equal ones the first), in their order.
+// Keeps the K best hits (of equal ones the first), in order.
 void ReduceHits(uint32_t k, Hits<int32_t>* hits);
 void ReduceHits(uint32_t k, Hits<int64_t>* hits);
 

@@ -1,6 +1,5 @@
-// Rows by the methods of row_select.h: packed ones where they are; others in blocks of
-// neighbouring columns, or from a tile of them that is copied first. Threads share the
-// rows, or a long row.
+// Rows by the methods of row_select.h: packed ones in place; others in blocks of adjacent columns, or from a
+// tile of them that is copied first. Threads share the rows, or a long row.
 #include <algorithm>
 #include <atomic>
 
@@ -18,11 +17,11 @@
 namespace anydml {
 namespace {
 
-// Less is done sooner by one thread than shared.
+// One thread does less work sooner than several.
 constexpr uint64_t kSharedElements = 32768;
-// What a thread takes at a time, at least.
+// The minimum that a thread takes at a time.
 constexpr uint64_t kElementsPerTurn = 16384;
-// A row is split where the parts are as long as this.
+// A row is split if the parts are at least this long.
 constexpr uint32_t kPartElements = 32768;
 
 template <typename T>
@@ -103,7 +102,7 @@ class TopKRows final : public Kernel {
   uint64_t WorkerBytes() const { return SelectBytes() + OrderBytes() + TileBytes(); }
   static uint64_t RoundUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-  // The order can be written where the indices go.
+  // The order can be written directly to the output of indices.
   bool OrderInPlace() const { return !wide_index_ && axis_[kIndex] == 1 && !tiled_; }
   uint32_t* OrderAt(const Operands& operands, uint64_t index_offset, std::byte* scratch) const {
     return OrderInPlace() ? reinterpret_cast<uint32_t*>(operands.index) + index_offset
@@ -128,7 +127,7 @@ class TopKRows final : public Kernel {
     }
   }
 
-  // Returns how many of `left` neighbours were done where they are; 0 when none can be.
+  // Returns how many of `left` adjacent sequences were done in place; 0 if none can be.
   uint64_t RunColumns(const Operands& operands, Offsets offsets, uint64_t left, std::byte* scratch) const {
     if (!columns_) return 0;
     const uint32_t block = ColumnBlock<T>();
@@ -172,7 +171,7 @@ class TopKRows final : public Kernel {
     });
   }
 
-  // Writes the places [first, last) of the outputs of a sequence.
+  // Writes the places [first, last) of a sequence's outputs.
   void Store(const Operands& operands, const Offsets& offsets, const Bits* data, uint64_t stride,
              const uint32_t* order, uint32_t first, uint32_t last) const {
     Bits* const value = operands.value + offsets[kValue];
@@ -194,17 +193,17 @@ class TopKRows final : public Kernel {
 
   RowQuery query_;
   bool wide_index_;
-  LoopNest<3> outer_;             // over rows, or over what lies around a loop of neighbours
-  LoopNest<3>::Loop neighbours_;  // sequences that are tiled; one where none are
+  LoopNest<3> outer_;             // over rows, or over the loops around one of adjacent sequences
+  LoopNest<3>::Loop neighbours_;  // sequences that are tiled; a single one if none are
   Offsets axis_{};
   bool tiled_ = false;      // sequences are not packed
-  bool columns_ = false;    // and may be selected from where they are
+  bool columns_ = false;    // and may be selected in place
   uint64_t tile_rows_ = 1;  // sequences per item
   uint64_t tiles_ = 1;      // items per iteration of outer_
   uint64_t items_ = 1;
   uint64_t turn_ = 1;  // items that a thread takes at a time
   uint32_t workers_ = 1;
-  uint32_t parts_ = 1;  // that a row is split into
+  uint32_t parts_ = 1;  // the number of parts of a split row
 };
 
 std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod method,
@@ -214,7 +213,7 @@ std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod m
   });
 }
 
-// Rows up to here are in the L1 cache when they are looked at for the second time.
+// Rows up to this length are in L1 when they are read for the second time.
 constexpr uint32_t kNearElements = 8192;
 constexpr uint32_t kMaxKeysElements = kNearElements;
 

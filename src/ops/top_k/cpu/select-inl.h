@@ -1,4 +1,4 @@
-// From hits to the K best of them in order. Included once per SIMD target.
+// From hits to the sorted K best of them. Included once per SIMD target.
 #if defined(ANYDML_TOP_K_SELECT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANYDML_TOP_K_SELECT_INL_H_
 #undef ANYDML_TOP_K_SELECT_INL_H_
@@ -16,14 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
 
-// Up to here hits are put in order by counting who is better than whom.
+// Up to this number, hits are sorted by counting, for each, how many are better.
 inline constexpr uint32_t kRankMost = 64;
 
-// From here on they are sorted by radix. On a Xeon it takes as long as merging at about
-// 750, half as long at 4000.
+// From this number on, hits are radix-sorted. On a Xeon that takes as long as merging at about 750, and half
+// as long at 4000.
 inline constexpr uint32_t kRadixLeast = 768;
 
-// Puts a block of up to kRankMost hits in order.
+// Sorts a block of up to kRankMost hits.
 template <typename Key>
 HWY_INLINE void OrderFew(const Key* keys, const uint32_t* indices, uint32_t count, uint32_t k,
                          uint32_t* order) {

@@ -8,13 +8,12 @@
 namespace anydml {
 namespace {
 
-// Merges [a, b) and [b, end) from both ends at once: two independent chains of
-// branch-free steps. No bounds need checking while each end has taken at most as many as
-// the shorter input has.
+// Merges [a, b) and [b, end) from both ends at once: two independent chains of branch-free steps. No bounds
+// checks are needed while each end has taken at most as many as the shorter input has.
 void Merge(const uint64_t* a, const uint64_t* b, const uint64_t* end, uint64_t* out) {
   const uint64_t* front_a = a;
   const uint64_t* front_b = b;
-  const uint64_t* back_a = b;  // one behind
+  const uint64_t* back_a = b;  // one past the end
   const uint64_t* back_b = end;
   uint64_t* front = out;
   uint64_t* back = out + (end - a);
@@ -56,7 +55,7 @@ uint64_t* MergeBlocks(uint64_t* words, uint32_t count, uint64_t* other) {
 }
 
 uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other) {
-  // With more bits the ends of all buckets do not stay in the L1 cache.
+  // With more bits the ends of all buckets do not fit into L1.
   constexpr int kBits = 9;
   constexpr uint32_t kDigits = 1u << kBits;
   constexpr int kMaxPasses = (32 + kBits - 1) / kBits;
@@ -69,7 +68,7 @@ uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other) {
   const auto digit = [&](uint64_t word, int pass) {
     return ((best - key(word)) >> (pass * kBits)) & (kDigits - 1);
   };
-  // Candidates for few places have similar keys: only the bits in which they differ count.
+  // Candidates for few places have similar keys: only the bits in which they differ are sorted.
   const int passes = (static_cast<int>(std::bit_width(best - worst)) + kBits - 1) / kBits;
   uint32_t offsets[kMaxPasses][kDigits] = {};
   for (uint32_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// One long row that several threads share: each collects from its part of the row, then
-// each puts a range of the values in order.
+// One long row that several threads share: each collects from its part of the row, then each sorts a range of
+// the values.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class SplitRow {
   using Key = KeyOf<T>;
   static constexpr uint32_t kMaxParts = 64;
 
-  // Two per part: what was found there, and a range of the values.
+  // Two per part: its hits, and a range of the values.
   static uint64_t ScratchBytes(const RowQuery& query, uint32_t parts) {
     return 2 * parts * RowScratch<T>(query).bytes;
   }
@@ -29,8 +29,8 @@ class SplitRow {
   SplitRow(const Bits* row, const RowQuery& query, uint32_t parts, std::byte* scratch)
       : row_(row), query_(query), parts_(parts), scratch_(scratch) {}
 
-  // The indices of the K best to `order`. Calls store(first, count) when the places
-  // [first, first + count) are written; from several threads.
+  // Writes the indices of the K best to `order`. Calls store(first, count), from several threads, when the
+  // places [first, first + count) are written.
   template <typename Store>
   void Run(Executor* executor, uint32_t* order, const Store& store) {
     Collect(executor);
@@ -50,14 +50,14 @@ class SplitRow {
   }
 
  private:
-  // Fewer hits are put in order by one thread.
+  // Fewer hits are sorted by one thread.
   static constexpr uint32_t kSharedOrder = 512;
-  // Each part finds its own K best where the parts are so many times longer: to collect twice as
-  // many hits costs more than the wait for a common sample otherwise.
+  // If parts are this many times longer than K, each finds its own K best; otherwise collecting twice as many
+  // hits costs more than waiting for a common sample.
   static constexpr uint32_t kOwnMaxima = 512;
-  // They are not equally much work: more than threads.
+  // More than threads, because ranges differ in work.
   uint32_t Ranges() const { return 3 * parts_; }
-  // For every range, to find its limits from.
+  // Samples per range, from which its limits are chosen.
   static constexpr uint32_t kPivotSample = 8;
 
   RowScratch<T> Scratch(uint64_t number) const {
@@ -69,13 +69,13 @@ class SplitRow {
     return hits;
   }
 
-  // Where K is small nobody waits for a sample of the whole row.
+  // With a small K, nobody waits for a sample of the whole row.
   void Collect(Executor* executor) {
     if (uint64_t{query_.k} * parts_ <= query_.n / kOwnMaxima) {
       ParallelFor(executor, parts_, [&](uint32_t part) { CollectMaximaOf(part); });
     } else {
       CollectAll(executor, BoundRow<T>(row_, query_, Scratch(0).keys));
-      if (Total() < query_.k) CollectAll(executor, kWorstKey<T>);  // the sample misled
+      if (Total() < query_.k) CollectAll(executor, kWorstKey<T>);  // the sample was misleading
     }
     total_ = Total();
   }
@@ -84,12 +84,12 @@ class SplitRow {
     ParallelFor(executor, parts_, [&](uint32_t part) { found_[part] = CollectFrom(part, threshold).count; });
   }
 
-  // The K best of a part, with others where that leaves few enough hits for one thread.
+  // Collects the K best of a part, and others if that leaves few enough hits for one thread.
   void CollectMaximaOf(uint32_t part) {
     RowQuery query = query_;
     query.n = Begin(part + 1) - Begin(part);
     Hits<Key> hits = CollectFrom(part, BoundRow<T>(row_ + Begin(part), query, Scratch(part).keys));
-    if (hits.count < query_.k) hits = CollectFrom(part, kWorstKey<T>);  // the sample misled
+    if (hits.count < query_.k) hits = CollectFrom(part, kWorstKey<T>);  // the sample was misleading
     if (hits.count >= kSharedOrder / parts_) ReduceHits(query_.k, &hits);
     found_[part] = hits.count;
   }
@@ -103,7 +103,7 @@ class SplitRow {
   uint32_t Begin(uint32_t part) const { return static_cast<uint32_t>(PartBegin(query_.n, part, parts_)); }
   uint64_t Total() const { return std::accumulate(found_.begin(), found_.begin() + parts_, uint64_t{0}); }
 
-  // Range r has the keys from pivots_[r] on, and those of no earlier range.
+  // Range r has the keys from pivots_[r] on that are in no earlier range.
   void ChoosePivots() {
     std::array<Key, 3 * kMaxParts * kPivotSample> sample;
     const uint64_t step = std::max<uint64_t>(1, total_ / (Ranges() * kPivotSample));
@@ -122,10 +122,10 @@ class SplitRow {
     pivots_[Ranges() - 1] = kWorstKey<T>;
   }
 
-  // False when the range has more hits than there are places.
+  // False if the range has more hits than there are places.
   template <typename Store>
   bool OrderRange(uint32_t range, uint32_t worker, uint32_t* order, const Store& store) {
-    // The best key of the range; there is none when a pivot is repeated.
+    // The best key of the range; a repeated pivot gives an empty range.
     if (range > 0 && pivots_[range - 1] == pivots_[range]) return true;
     const Key best = range == 0 ? kBestKey<T> : static_cast<Key>(pivots_[range - 1] - 1);
     const uint64_t first = range == 0 ? 0 : CountReachingAll(pivots_[range - 1]);
@@ -151,8 +151,8 @@ class SplitRow {
     return count;
   }
 
-  // One thread: the hits of all parts after the other, with no more of them at a time
-  // than there are places.
+  // One thread merges the hits of all parts one after the other, with at most as many at a time as there are
+  // places.
   void MergeParts(uint32_t* order) {
     RowScratch<T> scratch = Scratch(parts_);
     Hits<Key>& all = scratch.hits;

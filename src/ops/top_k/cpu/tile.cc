@@ -12,7 +12,7 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A block of sequences at a time, so that what a cache line brings is used while it is there.
+// A block of sequences at a time, so that each cache line is used completely while it is there.
 template <typename Bits>
 void FillStrided(const Bits* HWY_RESTRICT data, uint64_t row_stride, uint64_t stride, uint64_t rows,
                  uint64_t begin, uint64_t n, Bits* HWY_RESTRICT tile) {
@@ -26,7 +26,7 @@ void FillStrided(const Bits* HWY_RESTRICT data, uint64_t row_stride, uint64_t st
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Neighbours that touch each other, 4 x 4 elements of 32 bits at a time.
+// Contiguous sequences, 4 x 4 elements of 32 bits at a time.
 uint64_t FillTransposed(const uint32_t* HWY_RESTRICT data, uint64_t stride, uint64_t rows, uint64_t n,
                         uint32_t* HWY_RESTRICT tile) {
   const hn::FixedTag<uint32_t, 4> d;

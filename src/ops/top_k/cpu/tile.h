@@ -1,4 +1,4 @@
-// A tile: neighbouring sequences that are not packed, copied so that they are.
+// A tile: adjacent sequences that are not packed, copied so that they are.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace anydml {
 
-// How many sequences of n elements to copy at a time: whole cache lines of neighbours as
-// long as the tile stays in the L2 cache, fewer for very long sequences.
+// How many sequences of n elements to copy at a time: whole cache lines as long as the tile stays in L2,
+// fewer for very long sequences.
 uint64_t TileRows(uint64_t n, uint64_t element_bytes, uint64_t neighbours);
 
 // tile[r * n + i] = data[r * row_stride + i * stride]

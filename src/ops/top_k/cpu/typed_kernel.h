@@ -1,8 +1,7 @@
-// A kernel that takes one sequence at a time, typed, any strides; what selects is a
-// parameter:
+// A kernel for one typed sequence at a time, with any strides; the selection is a parameter:
 //   struct Select {
 //     static uint64_t Candidates(const TopKProblem& problem);  // scratch, in candidates
-//     // The k best of n to the front of `scratch`, best first.
+//     // Moves the k best of n to the front of `scratch`, best first.
 //     template <typename T, typename Cand>
 //     static void Run(const Sequence<T>& sequence, uint32_t n, uint32_t k, Cand* scratch);
 //   };

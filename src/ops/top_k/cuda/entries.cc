@@ -4,9 +4,9 @@
 namespace anydml::family::top_k {
 namespace {
 
-// cuda.sort takes sequences one after the other, cuda.rounds one per multiprocessor. In ns, on an
-// H200: FLOAT32 1x2000000 K 6000 is 115000 and 3690000, 128x2000000 K 20000 14450000 and 19890000,
-// 100x16000 K 10000 5700000 and 78000.
+// cuda.sort processes sequences one after the other, cuda.rounds one per multiprocessor. In ns, on an H200:
+// FLOAT32 1x2000000 K 6000 takes 115000 and 3690000, 128x2000000 K 20000 14450000 and 19890000, 100x16000 K
+// 10000 5700000 and 78000.
 std::string CudaSortBetterNot(const TopKProblem& problem, const LowerContext& context) {
   const uint64_t n = problem.n();
   const uint64_t sequences = ElementCount(problem.input) / n;
@@ -18,7 +18,7 @@ std::string CudaSortBetterNot(const TopKProblem& problem, const LowerContext& co
   return StrCat("sorting ", sequences, " sequences of ", n, " one by one takes longer than cuda.rounds");
 }
 
-// The blocks of cuda.long_rows wait for each other twice, cuda.stream has a kernel more. In us, on an H200,
+// The blocks of cuda.long_rows wait for each other twice; cuda.stream has one kernel more. In us, on an H200,
 // FLOAT32 K 10: 1x8000000 26 and 24, 4x4000000 37 and 33, 16x1000000 35 and 36, 1x64000000 82 and 102.
 std::string CudaLongRowsBetterNot(const TopKProblem& problem, const LowerContext&) {
   const uint64_t elements = ElementCount(problem.input);

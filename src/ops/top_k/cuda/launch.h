@@ -1,4 +1,4 @@
-// What the host side of the CUDA kernels shares.
+// Shared by the host side of the CUDA kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,11 +27,10 @@ auto DispatchBySize(DataType type, F&& f) {
   }
 }
 
-// Lets `kernel` use that much dynamic shared memory on `device`, which is the current one, if not more
-// already; false with the reason when it cannot.
+// Lets `kernel` use at least this much dynamic shared memory on `device`, which must be current; false, with
+// the reason, if it cannot.
 template <typename Function>
-bool AllowSharedMemory(const DeviceTraits& device, Function* kernel, uint64_t bytes,
-                       std::string* why_not) {
+bool AllowSharedMemory(const DeviceTraits& device, Function* kernel, uint64_t bytes, std::string* why_not) {
   cudaFuncAttributes now{};
   cudaError_t error = cudaFuncGetAttributes(&now, kernel);
   if (error == cudaSuccess) {
@@ -63,8 +62,8 @@ void LaunchWith(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), ui
   cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-// Launches `kernel` so that it may begin while the one before it in the stream runs; it calls
-// cudaGridDependencySynchronize() before it uses what that one wrote.
+// Launches `kernel` so that it may begin while the previous one in the stream runs; it calls
+// cudaGridDependencySynchronize() before it uses that one's results.
 template <typename Function, typename... Arguments>
 void LaunchEarly(Function* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                  cudaStream_t stream, Arguments&&... arguments) {
@@ -87,10 +86,11 @@ void LaunchClusters(Function* kernel, uint32_t clusters, uint32_t blocks, uint32
              std::forward<Arguments>(arguments)...);
 }
 
-// How many blocks of `kernel` `device`, the current one, runs at the same time; 0 with the reason.
+// How many blocks of `kernel` can run on `device`, which must be current, at the same time; 0, with the
+// reason, on failure.
 template <typename Function>
-uint32_t BlocksAtOnce(const DeviceTraits& device, Function* kernel, uint32_t threads,
-                      uint32_t shared_bytes, std::string* why_not) {
+uint32_t BlocksAtOnce(const DeviceTraits& device, Function* kernel, uint32_t threads, uint32_t shared_bytes,
+                      std::string* why_not) {
   int of_multiprocessor = 0;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &of_multiprocessor, kernel, static_cast<int>(threads), shared_bytes);
@@ -101,7 +101,7 @@ uint32_t BlocksAtOnce(const DeviceTraits& device, Function* kernel, uint32_t thr
   return 0;
 }
 
-// Launches no more than BlocksAtOnce blocks, which may wait for each other.
+// Launches at most BlocksAtOnce blocks, so that they may wait for each other.
 template <typename Function, typename... Arguments>
 void LaunchTogether(Function* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                     cudaStream_t stream, Arguments&&... arguments) {
