@@ -19,7 +19,7 @@ using test::Check;
 using test::ComPtr;
 using test::DmlHarness;
 
-// A tensor's memory: guarded on the CPU. A GPU cannot reach such pages and has a buffer of its own.
+// A tensor's memory: guarded on the CPU. A GPU cannot access such pages and has a buffer of its own.
 class Operand {
  public:
   Operand(DmlHarness& harness, const Bytes& content, bool at_end) : harness_(harness), size_(content.size()) {
@@ -43,10 +43,10 @@ class Operand {
   DmlHarness& harness_;
   const size_t size_;
   std::unique_ptr<GuardedBuffer> memory_;
-  ComPtr<ID3D12Resource> buffer_;  // goes before its memory
+  ComPtr<ID3D12Resource> buffer_;  // destroyed before its memory
 };
 
-// Null when an implementation is forced that does not fit.
+// Null if a forced implementation does not fit.
 ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc, bool forced) {
   const tools::CDesc c_desc(desc);
   const auto op = harness.CreateOperator(c_desc.get().Type, c_desc.get().Desc);
@@ -87,7 +87,8 @@ void EnableDebugLayer() {
 
 ApiResult RunThroughApi(DmlHarness& given, const Case& problem, const std::string& implementation) {
   ApiResult result;
-  std::optional<DmlHarness> forced;  // a DirectML device of its own: it reads the variable when it is made
+  std::optional<DmlHarness> forced;  // a separate DirectML device, which reads the variable when it is
+                                     // created
   if (!implementation.empty()) {
     const tools::ScopedVariable variable("ANYDML_IMPLEMENTATION", implementation);
     forced.emplace(given.d3d(), given.queue());
@@ -99,7 +100,7 @@ ApiResult RunThroughApi(DmlHarness& given, const Case& problem, const std::strin
   info_queue->ClearStoredMessages();  // why it does not fit
   if (!op) return result;
   result.implementation = AnyDmlGetImplementation(op.Get());
-  static bool at_end = false;  // turn about
+  static bool at_end = false;  // alternately
   at_end = !at_end;
   std::vector<std::unique_ptr<Operand>> inputs, outputs;  // null: absent
   const auto input_tensors = problem.desc.inputs();

@@ -1,5 +1,5 @@
-// Operators run as a program runs them: described by C structs, through DirectML's objects, and on
-// the CPU in memory that ends where it says.
+// Runs operators as a program does: described by C structs, through DirectML's objects, and on the CPU in
+// memory between guard pages.
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@
 namespace anydml::testing {
 
 struct ApiResult {
-  std::string implementation;         // empty: the one that was asked for does not fit
+  std::string implementation;         // empty: the requested one does not fit
   std::vector<Bytes> outputs;         // kGap before the run
-  std::vector<std::string> messages;  // of the device's info queue, which is empty afterwards
+  std::vector<std::string> messages;  // from the device's info queue, which is then empty
 };
 
-// The backend under test: ANYDML_TEST_BACKEND, or "cpu". And its implementations of an operator.
+// The backend under test: ANYDML_TEST_BACKEND, or "cpu"; and its implementations of an operator.
 std::string BackendUnderTest();
 std::vector<std::string> ImplementationsUnderTest(const Operator& op);
 
-// From now on new devices have the debug layer, under which kernels say what is wrong with the data.
+// New devices have the debug layer from now on, under which kernels report errors in the data.
 void EnableDebugLayer();
 
-// Compiles, initialises and dispatches; with the implementation of this name, or any. On the CPU the
-// buffers lie between guard pages (GuardedBuffer): a byte outside of them is a crash. An input or a
-// guard that was written to is a failure.
+// Compiles, initialises and dispatches; with the implementation of this name, or any. On the CPU the buffers
+// are between guard pages (GuardedBuffer): an access outside them crashes. Writing to an input or a guard is
+// a failure.
 ApiResult RunThroughApi(test::DmlHarness& harness, const Case& problem,
                         const std::string& implementation = {});
 

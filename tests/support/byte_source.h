@@ -1,4 +1,4 @@
-// Decisions from bytes: a fuzzer's, or random ones.
+// Turns bytes, a fuzzer's or random ones, into decisions.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace anydml::testing {
 
-// Takes numbers from the front of the input, zeros when it is used up. A byte goes a long way:
-// small ranges take one, so that a mutation of the input changes one decision.
+// Takes numbers from the front of the input, and zeros when it is used up. Small ranges take a single byte,
+// so that a mutation of the input changes one decision.
 class ByteSource {
  public:
   ByteSource(const uint8_t* data, size_t size) : rest_(data, size) {}
@@ -41,7 +41,7 @@ class ByteSource {
     return low + static_cast<uint32_t>((range <= 256 ? Byte() : Word()) % range);
   }
 
-  // Once in `n` inputs; never when the input is used up.
+  // True once in `n` inputs; never when the input is used up.
   bool OneIn(uint32_t n) { return Between(0, n - 1) == n - 1; }
 
   template <typename List>

@@ -1,4 +1,4 @@
-// Valid problems, from bytes: what the cases of the families of operators are made of.
+// Makes valid problems from bytes, for the cases of the operator families.
 #pragma once
 
 #include <cstring>
@@ -16,14 +16,15 @@ struct Case {
   bool in_place = false;      // output 0 is input 0
 };
 
-// Of a tensor that decides about the others' sizes. Most cases are small: they are many.
+// Element counts of the tensor that decides about the others' sizes. Most cases are small, so that there can
+// be many.
 inline constexpr uint32_t kFewElements = 1 << 9, kMaxElements = 1 << 13;
 
-// What the problems are made of. Layouts have more freedom than bytes are worth: those that
-// are not chosen come from a seed.
+// Draws the parts of problems. Layouts have more freedom than bytes are worth: those that are not chosen come
+// from a seed.
 class CaseMaker {
  public:
-  // Tensors of Sizes() have `least` elements or more.
+  // Tensors of Sizes() have at least `least` elements.
   explicit CaseMaker(ByteSource source, uint32_t least = 0)
       : source_(source),
         random_(source_.Word()),
@@ -33,7 +34,7 @@ class CaseMaker {
   ByteSource& source() { return source_; }
   std::mt19937_64& random() { return random_; }
 
-  // Mostly few and small dimensions; now and then a long one.
+  // Usually few and small dimensions; sometimes a long one.
   std::vector<uint32_t> Sizes(uint32_t max_rank) {
     std::vector<uint32_t> sizes(source_.Between(1, max_rank));
     uint64_t count = 1;
@@ -50,7 +51,7 @@ class CaseMaker {
     return sizes;
   }
 
-  // What a dimension has to be multiplied by for `count` elements to become as many as Sizes() has at least.
+  // The factor for a dimension with which `count` elements reach Sizes()' minimum.
   uint32_t FactorFor(uint64_t count) const {
     return static_cast<uint32_t>(std::max<uint64_t>(1, (least_ + count - 1) / count));
   }
@@ -62,7 +63,7 @@ class CaseMaker {
     return MakeTensor(type, sizes, source_.Any(kOutputLayouts), random_);
   }
 
-  // The input's own bytes over and over, or random ones.
+  // The input's own bytes repeated, or random ones.
   Bytes Content(const TensorDesc& tensor) {
     Bytes bytes = RandomBytes(tensor, random_);
     if (source_.OneIn(2)) {
@@ -72,7 +73,7 @@ class CaseMaker {
     return bytes;
   }
 
-  // Mostly in [-size, size), some just outside or anywhere.
+  // Usually in [-size, size), some just outside or anywhere.
   Bytes Indices(const TensorDesc& tensor, uint32_t size) {
     const bool wild = source_.OneIn(4);
     const size_t width = BitSize(tensor.type) / 8;

@@ -1,4 +1,4 @@
-// The cases of all families of operators, one list for tests, fuzzers, determinism and load.
+// The cases of all families of operators: one list for tests, fuzzers, determinism and load.
 #pragma once
 
 #include <functional>
@@ -44,13 +44,13 @@ CaseFamily TopKCases();
 
 std::span<const CaseFamily> AllCaseFamilies();
 
-// From random decisions: the same for the same seed. `least`: how many elements the largest tensors have, at
-// least.
+// From random decisions, the same for the same seed. `least`: minimum number of elements of the largest
+// tensors.
 Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed, uint32_t least = 0);
 
 // Calls body(case) with cases of all operators of the family in turn, each operator at least once, until
-// TestSeconds(seconds) are over or a test failed. Says how many cases there were, and with a failure how to
-// repeat it.
+// TestSeconds(seconds) are over or a test has failed. Reports the number of cases and, after a failure, how
+// to repeat it.
 void ForCases(const CaseFamily& family, double seconds, const std::function<void(const Case&)>& body);
 
 // "CAST INT8{2,3} -> FLOAT32{2,3} in place"

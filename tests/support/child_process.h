@@ -1,4 +1,4 @@
-// A test's body in a process of its own: what the library reads once per process differs there.
+// Runs a test's body in a separate process, for settings that the library reads once per process.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace anydml::testing {
 
-// Runs `body` in a child, where the CPU adapter computes with `threads` threads, and returns what
-// it returned. Failures there are failures here. A test program that uses this uses the library in
-// children only: a child of a process with threads would have locks that nobody unlocks.
+// Runs `body` in a child, where the CPU adapter computes with `threads` threads, and returns its result.
+// Failures there are failures here. A test program that uses this must use the library in children only: a
+// child of a process with threads may inherit locks that are never released.
 std::string InChild(uint32_t threads, const std::function<std::string()>& body);
 
-// How many threads the library has for sharing the work of kernels, and their ids.
+// The library's worker threads for kernels: their ids.
 std::vector<int> WorkerThreads();
 
 }  // namespace anydml::testing

@@ -15,7 +15,7 @@
 namespace anydml::testing {
 namespace {
 
-// Sign and magnitude to a number whose order is that of the floating-point numbers.
+// Maps sign and magnitude to an integer with the order of the floating-point numbers.
 int64_t Ordered(uint32_t bits, uint32_t sign) {
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
   return (bits & sign) != 0 ? -magnitude : magnitude;
@@ -38,7 +38,7 @@ T At(const Bytes& bytes, uint64_t offset) {
   return value;
 }
 
-// Whether elements of a floating-point type agree; sets their values for the sentence.
+// Whether elements of a floating-point type agree; also sets their values for the message.
 bool Agree(DataType type, const Bytes& got, const Bytes& want, uint64_t offset, const Exactness& exactness,
            double* got_value, double* want_value) {
   uint64_t ulps = 0;
@@ -79,7 +79,7 @@ std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& 
                        const Exactness& exactness, const std::vector<double>& errors) {
   if (got == want) return {};
   if (got.size() != want.size()) return StrCat("it has ", got.size(), " bytes, not ", want.size());
-  Bytes rest = got;  // with what is near enough replaced by what is wanted
+  Bytes rest = got;  // with values that are close enough replaced by the expected ones
   if (!exactness.exact() && IsFloat(tensor.type)) {
     const size_t width = BitSize(tensor.type) / 8;
     Exactness allowed = exactness;

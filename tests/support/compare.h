@@ -1,4 +1,4 @@
-// Whether a result is as near to the reference's as its implementation declares.
+// Whether a result is as close to the reference's as its implementation declares.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace anydml::testing {
 
-// The first difference between a tensor's bytes and the reference's that `exactness` does not allow, in a
-// sentence; empty when there is none. Bytes outside of elements are compared as they are.
+// Describes the first difference between a tensor's bytes and the reference's that `exactness` does not
+// allow; empty if there is none. Bytes outside elements must be equal.
 std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& want,
                        const Exactness& exactness, const std::vector<double>& errors = {});
 
@@ -24,7 +24,7 @@ Errors ErrorsOf(const OperatorDesc& desc, const std::vector<Bytes>& inputs);
 std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
                        const std::vector<Bytes>& want, const Exactness& exactness, const Errors& errors = {});
 
-// How many numbers of the type apart: 0 for equal ones and zeros of either sign.
+// The distance in representable numbers: 0 for equal ones and for zeros of either sign.
 uint64_t UlpsApart(float a, float b);
 uint64_t HalfUlpsApart(uint16_t a, uint16_t b);
 

@@ -1,4 +1,4 @@
-// The comparison with the reference lets pass what an implementation declares, and nothing else.
+// The comparison with the reference accepts what an implementation declares, and nothing else.
 #include "support/compare.h"
 
 #include <gtest/gtest.h>

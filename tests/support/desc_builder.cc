@@ -204,7 +204,7 @@ const void* DescBuilder::StoreTensors(const std::vector<TensorSpec>& tensors) {
       return words ? static_cast<const UINT*>(Store(words->data(), words->size() * 4)) : nullptr;
     };
     DML_BUFFER_TENSOR_DESC buffer = {};
-    // Through memory: the values need not be members of the enums.
+    // Through memory, because the values need not be members of the enums.
     std::memcpy(&buffer.DataType, &spec.data_type, 4);
     std::memcpy(&buffer.Flags, &spec.flags, 4);
     std::memcpy(&descs[i].Type, &spec.tensor_type, 4);

@@ -1,6 +1,5 @@
-// Operator descriptions for tests, made from the schema: a valid one for any operator
-// and level, which the test then spoils or refines, laid out as the C structs that a
-// program would pass.
+// Operator descriptions for tests, made from the schema: a valid one for any operator and level, which the
+// test then breaks or refines, in the C structs that a program would pass.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@ struct DML_OPERATOR_DESC;
 
 namespace anydml::testing {
 
-// A DML_TENSOR_DESC with its DML_BUFFER_TENSOR_DESC; every member may be nonsense.
+// A DML_TENSOR_DESC with its DML_BUFFER_TENSOR_DESC; every member may be invalid.
 struct TensorSpec {
   uint32_t tensor_type = 1;  // DML_TENSOR_TYPE_BUFFER
   bool null_desc = false;
@@ -29,7 +28,7 @@ struct TensorSpec {
   uint64_t total_bytes = 0;
   uint32_t alignment = 0;
 
-  // Dimension count, sizes and total size of a tensor that is packed or has `strides`.
+  // Sets dimension count, sizes and total size of a tensor that is packed or has `strides`.
   void SetSizes(const std::vector<uint32_t>& new_sizes);
   void SetStrides(const std::vector<uint32_t>& new_strides);
   void SetDataType(uint32_t new_type);
@@ -50,9 +49,9 @@ struct FieldSpec {
 
 class DescBuilder {
  public:
-  // A description that obeys every rule of the schema at `level`: all tensors present, sizes 2,
-  // the most dimensions that are allowed, the first allowed data type; arrays of length 2; no
-  // fused activation. `variant` is the value of the operator's variant field, if it has one.
+  // A description that obeys every rule of the schema at `level`: all tensors present, sizes 2, the largest
+  // allowed rank, the first allowed data type; arrays of length 2; no fused activation. `variant` is the
+  // value of the operator's variant field, if it has one.
   DescBuilder(const OperatorSchema& schema, FeatureLevel level, uint32_t variant = 0);
 
   // A fused activation: no tensors.
@@ -64,17 +63,17 @@ class DescBuilder {
   TensorSpec& tensor(std::string_view name, size_t index = 0) { return field(name).tensors.at(index); }
   void SetWord(std::string_view name, uint32_t value) { field(name).words = {value}; }
 
-  // What all tensors that relations tie to `field` may have, and setting it for all of them.
+  // The types that all tensors related to `field` may have, and setting one for all of them.
   uint32_t AllowedTypes(size_t field) const;
   uint32_t MinDimensions(size_t field) const;
   uint32_t MaxDimensions(size_t field) const;
   void SetDataType(size_t field, uint32_t type);
   void SetSizes(size_t field, const std::vector<uint32_t>& sizes);
 
-  // Whether everything that pointers lead to stands at odd addresses: still valid memory.
+  // Whether everything that pointers lead to is at odd addresses: still valid memory.
   void set_misaligned(bool misaligned) { misaligned_ = misaligned; }
 
-  // The C structs; they live until the next Build or the builder's end, and move with nothing.
+  // The C structs; they live until the next Build or the builder's end.
   const DML_OPERATOR_DESC* Build();
 
  private:

@@ -9,7 +9,7 @@
 namespace anydml::testing {
 namespace {
 
-// Kept between runs: creating them takes longer than most kernels.
+// Kept between runs: creating these takes longer than most kernels.
 struct Session {
   std::unique_ptr<Stream> stream;
   std::shared_ptr<Memory> host;
@@ -47,7 +47,7 @@ Status RunOnDevice(Backend& backend, const Kernel& kernel, bool initialize, std:
   uint64_t bytes = 0;
   for (const Buffer& block : blocks) {
     offsets.push_back(bytes);
-    bytes += (block.size + 15) / 16 * 16 + 16;  // not in step with any larger alignment
+    bytes += (block.size + 15) / 16 * 16 + 16;  // so that no block has a larger alignment by chance
   }
   ANYDML_RETURN_IF_ERROR(Reserve(backend, bytes, &session));
   const auto on_device = [&](const Buffer& buffer) -> Buffer {

@@ -1,6 +1,6 @@
-// Everything a test needs to run an operator through the public API: devices, a
-// queue, an open list, a descriptor heap, buffers. Failures throw, with the
-// library's own sentence; GoogleTest turns that into a failed test.
+// Everything that a test needs to run an operator through the public API: devices, a queue, an open list, a
+// descriptor heap, buffers. Failures throw, with the library's own message; GoogleTest makes a failed test of
+// that.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,7 @@ std::string LastError();
 
 // The name of the device's adapter: "cpu", "cuda:0".
 std::string AdapterOf(ID3D12Device* device);
-// The CPU's device, whichever adapter comes first.
+// The CPU's device, whichever adapter is first.
 ComPtr<ID3D12Device> CpuDevice();
 
 template <typename T>
@@ -45,13 +45,13 @@ struct Bound {
   uint64_t size = 0;  // 0: the rest of the buffer
 };
 
-// C structs for BindInputs, BindOutputs: buffers, or one array per operator.
+// The C structs for BindInputs and BindOutputs: buffers, or one array per operator.
 class Bindings {
  public:
   Bindings() = default;
   explicit Bindings(const std::vector<Bound>& buffers);
   static Bindings Arrays(const std::vector<std::vector<Bound>>& arrays);
-  Bindings(Bindings&&) = default;  // the structs point into vectors, which moving keeps in place
+  Bindings(Bindings&&) = default;  // the structs point into vectors, whose memory a move keeps
   Bindings& operator=(Bindings&&) = default;
 
   UINT count() const { return static_cast<UINT>(descs_.size()); }
@@ -69,9 +69,9 @@ class DmlHarness {
 
   explicit DmlHarness(DML_CREATE_DEVICE_FLAGS flags = DML_CREATE_DEVICE_FLAG_NONE,
                       D3D12_COMMAND_LIST_TYPE list_type = D3D12_COMMAND_LIST_TYPE_COMPUTE);
-  // On a Direct3D device that exists already.
+  // On an existing Direct3D device.
   DmlHarness(ID3D12Device* d3d, DML_CREATE_DEVICE_FLAGS flags);
-  // On a compute queue that exists already, and that others may use as well.
+  // On an existing compute queue, which others may also use.
   DmlHarness(ID3D12Device* d3d, ID3D12CommandQueue* queue);
 
   ID3D12Device* d3d() const { return d3d_.Get(); }
@@ -104,10 +104,10 @@ class DmlHarness {
   // A table over the next free descriptors of the heap.
   ComPtr<IDMLBindingTable> CreateTable(IDMLDispatchable* dispatchable);
   DML_BINDING_TABLE_DESC NextTableDesc(IDMLDispatchable* dispatchable);
-  // All descriptors are free again: the tables over them are not used any more.
+  // Frees all descriptors; the tables over them must not be used any more.
   void ReuseDescriptors() { next_descriptor_ = 0; }
 
-  // A buffer of the compiled operator's persistent size; null when that is 0.
+  // A buffer of the compiled operator's persistent size; null if that is 0.
   ComPtr<ID3D12Resource> CreatePersistent(IDMLCompiledOperator* op);
   ComPtr<ID3D12Resource> CreateTemporary(IDMLDispatchable* dispatchable);
 
@@ -117,8 +117,8 @@ class DmlHarness {
   void Dispatch(IDMLCompiledOperator* op, const std::vector<Bound>& inputs, const std::vector<Bound>& outputs,
                 ID3D12Resource* persistent = nullptr);
 
-  // The short way: compiles, uploads, initialises (owned inputs too), executes and reads back.
-  // Tensors of 0 bytes are absent.
+  // In one call: compiles, uploads, initialises (owned inputs too), executes and reads back. Tensors of 0
+  // bytes are absent.
   std::vector<std::vector<uint8_t>> Run(DML_OPERATOR_TYPE type, const void* desc,
                                         const std::vector<std::vector<uint8_t>>& inputs,
                                         const std::vector<uint64_t>& output_bytes,

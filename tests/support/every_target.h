@@ -1,4 +1,4 @@
-// What the library's kernels are run on, through its public API.
+// Runs the library's kernels, through its public API, for every SIMD target.
 #pragma once
 
 #if ANYDML_SHARED_HIGHWAY
@@ -7,8 +7,8 @@
 
 namespace anydml::testing {
 
-// Calls body(name) for every SIMD target of this machine, to which dispatch is held meanwhile: the
-// library shares Highway's choice where Highway is a shared library. Otherwise once.
+// Calls body(name) for every SIMD target of this machine, with dispatch limited to it; this works if Highway
+// is a shared library, because the library then shares its choice of target. Otherwise calls it once.
 template <typename Body>
 void OnEveryTarget(Body&& body) {
 #if ANYDML_SHARED_HIGHWAY

@@ -19,12 +19,12 @@ extern "C" const char __executable_start, etext;
 
 namespace {
 
-std::atomic<int64_t> g_until_failure{-1};  // allocations that still succeed; negative: all do
+std::atomic<int64_t> g_until_failure{-1};  // allocations that will still succeed; negative: all
 std::atomic<bool> g_of_program{false};
 std::atomic<int64_t> g_live{0};
 
-// The test's own allocations, also of its templates, do not count unless it says so, and those of a GPU's
-// driver never: what that answers then is its own affair.
+// The test's own allocations, including those of its templates, do not count unless it says so; those of a
+// GPU's driver never do, since its reaction is not ours.
 bool IsOurs(const void* caller) { return caller >= &__executable_start && caller < &etext; }
 bool IsOfDriver(const void* caller) {
   Dl_info info;
@@ -64,7 +64,7 @@ constexpr size_t kUsual = alignof(std::max_align_t);
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // sees std::free where it has inlined delete
 #endif
 
-// These take the place of the library's, too.
+// These replace the library's, too.
 void* operator new(size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
 void* operator new[](size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
 void* operator new(size_t bytes, std::align_val_t alignment) {

@@ -1,5 +1,5 @@
-// A cuBLASLt that fails where a test wants it to (fake_cublas_lt.cc), under the name of the real one. It is
-// found through LD_LIBRARY_PATH.
+// A cuBLASLt that fails on request (fake_cublas_lt.cc), with the name of the real one. It is found through
+// LD_LIBRARY_PATH.
 #pragma once
 
 #include <cublasLt.h>
@@ -11,11 +11,11 @@ struct FakeCublasLt {
   enum class Fails { kNothing, kCreate, kDescribe, kFindAlgorithm, kHasNoAlgorithm, kMultiply };
 
   Fails fails = Fails::kNothing;
-  int descriptions = 0;     // that exist
-  int multiplications = 0;  // that were asked for
+  int descriptions = 0;     // number of existing ones
+  int multiplications = 0;  // number of calls
 
 #ifdef ANYDML_FAKE_CUBLAS_LT
-  // Opens it, so that who asks for a library of its name afterwards gets it.
+  // Opens it, so that later requests for a library of this name get it.
   static FakeCublasLt* Find() {
     void* const library = dlopen(ANYDML_FAKE_CUBLAS_LT, RTLD_NOW | RTLD_LOCAL);
     return library == nullptr ? nullptr : static_cast<FakeCublasLt*>(dlsym(library, "anydml_fake_cublas_lt"));

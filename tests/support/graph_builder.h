@@ -32,7 +32,7 @@ class GraphBuilder {
     return static_cast<UINT>(nodes.size() - 1);
   }
 
-  // Counts inputs and outputs, too.
+  // Also counts inputs and outputs.
   GraphBuilder& Input(UINT graph_input, UINT node, UINT input, const char* name = nullptr) {
     inputs = std::max(inputs, graph_input + 1);
     input_edges_.push_back({graph_input, node, input, name});
@@ -78,7 +78,7 @@ class GraphBuilder {
     return compiled;
   }
 
-  // For tests that spoil them.
+  // For tests that break them.
   std::vector<DML_GRAPH_NODE_DESC> nodes;
   std::vector<DML_GRAPH_EDGE_DESC> in, out, between;
 

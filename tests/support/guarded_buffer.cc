@@ -23,7 +23,7 @@ size_t WholePages(size_t size) {
   return std::max((size + PageSize() - 1) / PageSize(), size_t{1}) * PageSize();
 }
 
-// By their sizes: tests take and give back many, and the system's calls are slow.
+// By size: tests allocate and free many, and system calls are slow.
 std::multimap<size_t, uint8_t*>& FreePages() {
   static auto* const pages = new std::multimap<size_t, uint8_t*>;
   return *pages;

@@ -1,4 +1,4 @@
-// Memory that ends where it says: a byte read or written outside is a crash, or found afterwards.
+// Memory between guards: reading or writing a byte outside it crashes, or is detected afterwards.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ using Bytes = std::vector<uint8_t>;
 
 inline constexpr uint8_t kGap = 0xA5;
 
-// `size` bytes of kGap between pages that nobody may touch. It lies against the one before it or,
-// where `at_end`, against the one behind it, as far as the alignment of elements allows. What is
-// left of its own pages is filled, and looked at by GuardsIntact.
+// `size` bytes of kGap between two inaccessible pages. They begin at the first one or, with `at_end`, end at
+// the second one, as far as the alignment of elements allows. The rest of the pages in between is filled, and
+// checked by GuardsIntact.
 class GuardedBuffer {
  public:
   GuardedBuffer(size_t size, bool at_end);

@@ -93,7 +93,7 @@ inline Tensor Typed(ElementType type, Shape shape, std::vector<int64_t> values) 
   return FromInts(type, std::move(shape), values);
 }
 
-// Outputs are declared without sizes: inference is what is tested.
+// Outputs are declared without sizes, because inference is under test.
 struct ModelMaker {
   Model model;
 

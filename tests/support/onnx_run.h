@@ -1,4 +1,4 @@
-// Models that run on the device that tests are for.
+// Models that run on the device under test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class OnnxRun : public testing::Test {
     auto model = std::make_unique<Model>(std::move(maker.model));
     ASSERT_EQ(ModelSession::Create(std::move(model), device_.get(), &session_).message(), "");
   }
-  // The only output, or the sentence.
+  // The only output, or the error message.
   std::vector<double> Run(const std::map<std::string, Tensor>& inputs) {
     std::vector<NamedResult> results;
     const Status status = session_->Run(inputs, &results);
@@ -37,7 +37,7 @@ class OnnxRun : public testing::Test {
     shape_ = results[0].tensor.shape;
     return ToDoubles(results[0].tensor);
   }
-  // Of an output further behind.
+  // Output number i.
   std::vector<double> Output(const std::map<std::string, Tensor>& inputs, size_t i) {
     std::vector<NamedResult> results;
     EXPECT_EQ(session_->Run(inputs, &results).message(), "");

@@ -22,7 +22,7 @@ class Listener final : public DataErrorSink {
   std::vector<std::string> messages;
 };
 
-// Takes the tasks from the last to the first: whoever relies on their order is found out.
+// Runs the tasks from the last to the first, which reveals code that relies on their order.
 class BackwardExecutor final : public Executor {
  public:
   void Run(uint32_t count, Task task, void* context) override {
@@ -30,12 +30,12 @@ class BackwardExecutor final : public Executor {
   }
 };
 
-// The backend that an implementation is for: "cuda" of "cuda.rows".
+// The backend of an implementation: "cuda" of "cuda.rows".
 std::string BackendOf(const std::string& implementation) {
   return implementation.empty() ? "cpu" : implementation.substr(0, implementation.find('.'));
 }
 
-// Bytes of `tensor` that belong to no element.
+// The bytes of `tensor` that belong to no element.
 std::vector<size_t> Gaps(const TensorDesc& tensor) {
   const size_t bits = BitSize(tensor.type);
   if (IsPacked(tensor)) {
@@ -66,7 +66,7 @@ class KernelRun {
         input_tensors_(desc.inputs()),
         output_tensors_(desc.outputs()),
         in_place_(options.in_place) {
-    // Turn about. A GPU has no guard pages, and buffers keep their alignment there.
+    // Alternately. A GPU has no guard pages, and buffers keep their alignment there.
     static bool at_end = false;
     at_end_ = at_end = !at_end && gpu_ == nullptr;
     for (size_t i = 0; i < input_tensors_.size(); ++i) {
@@ -135,7 +135,7 @@ class KernelRun {
   GuardedBuffer* Allocate(const SizeOrContent& content) {
     return memory_.emplace_back(std::make_unique<GuardedBuffer>(content, at_end_)).get();
   }
-  // Aligned like a binding: what is put into it needs that.
+  // Aligned like a binding, as its contents require.
   GuardedBuffer* AllocateScratch(uint64_t bytes) { return Allocate((bytes + 15) / 16 * 16); }
 
   void Initialize(KernelArguments arguments) {
@@ -196,7 +196,7 @@ OperatorDesc WithOwnedInputs(OperatorDesc desc, bool owned = true) {
   return desc;
 }
 
-// Whether an implementation keeps something of the inputs that it owns.
+// Whether an implementation packs any of its owned inputs.
 bool HasInitialization(const OperatorDesc& desc, const RunOptions& options) {
   LoweredOperator lowered;
   return LowerFor(desc, options, &lowered).ok() && lowered.kernel->persistent_bytes() != 0;
@@ -235,7 +235,7 @@ TensorDesc MakeTensor(DataType type, const std::vector<uint32_t>& sizes, LayoutK
   for (size_t i = order.size(); i-- > 0;) {
     const uint32_t d = order[i];
     const bool repeated = layout == LayoutKind::kBroadcast && Uniform(random, 0, 1) == 0;
-    // A stride on a dimension of size 1 never matters: make it absurd.
+    // The stride of a dimension of size 1 never matters: make it absurd.
     tensor.strides[d] = repeated ? 0 : sizes[d] == 1 ? 0xFFFFFF : stride;
     if (!repeated) stride *= sizes[d];
     if (layout != LayoutKind::kBroadcast) stride += Uniform(random, 0, 2) == 0 ? Uniform(random, 1, 3) : 0;
@@ -270,8 +270,8 @@ std::vector<uint64_t> RowMajorOffsets(const TensorDesc& tensor) {
 Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random) {
   Bytes bytes(tensor.total_bytes);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  // Half of the tensors: a few values only. Floating point ones are special: zeros of
-  // both signs, denormals, infinities, NaNs of several payloads and signs.
+  // Half of the tensors have only a few values. Those of floating point are special: zeros of both signs,
+  // denormals, infinities, NaNs of several payloads and signs.
   const uint32_t kind = Uniform(random, 0, 3);
   if (kind >= 2) return bytes;
   static constexpr uint32_t kFloats[] = {0,          0x80000000, 1,          0x80000001,
@@ -293,7 +293,7 @@ Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random) {
 
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options) {
   RunResult result;
-  // Constants of a graph are owned where clients may own nothing.
+  // A graph's constants are owned even where clients cannot own anything.
   const OperatorDesc given = desc.schema->owned_by_dml ? desc : WithOwnedInputs(desc, false);
   Status checked = ValidateOperatorDesc(given, options.level);
   if (checked.ok()) checked = ImplementationOf(desc).check(desc, options.level);
@@ -324,14 +324,14 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
   const auto expect_agrees = [&](const RunResult& result, const RunResult& first, const std::string& how) {
     EXPECT_EQ(Difference(desc, result.outputs, reference.outputs, result.exactness, errors), "") << how;
     EXPECT_EQ(result.data_errors, reference.data_errors) << how;
-    // However far from the reference: always the same.
+    // Whatever the distance from the reference, always the same.
     EXPECT_EQ(result.outputs, first.outputs) << how;
   };
   for (const char* name : RunnableImplementations(desc)) {
     if (std::string(name) == "cpu.reference") continue;
     RunResult first, first_owned;
     for (const uint32_t threads : {1u, 2u, 7u}) {
-      // A GPU has no such threads: it runs twice.
+      // A GPU has no such threads: run it twice.
       const bool on_cpu = BackendOf(name) == "cpu";
       if (threads > 2 && !on_cpu) break;
       RunOptions options = {.implementation = name, .in_place = in_place, .threads = on_cpu ? threads : 1};
@@ -344,7 +344,7 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
       if (!HasInitialization(owned, options)) continue;
       const RunResult with_owned = RunOperator(owned, inputs, options);
       if (threads == 1) first_owned = with_owned;
-      // Where clients may not choose, constants may be added up in another order.
+      // Where clients have no choice, the kernel may add constants in another order.
       expect_agrees(with_owned, desc.schema->owned_by_dml ? first : first_owned,
                     StrCat(name, " with owned inputs, threads ", threads));
     }
@@ -354,7 +354,7 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
 
 Exactness ExactnessOf(const OperatorDesc& given, const std::string& implementation) {
   OperatorDesc desc = given;
-  // As the library sees it: clients give no strides where a tensor is packed.
+  // As the library sees it: clients pass no strides for packed tensors.
   const auto pack = [](TensorDesc* tensor) {
     TensorDesc packed = *tensor;
     SetPackedStrides(&packed);

@@ -1,5 +1,5 @@
-// What the tests of operator families share: descriptions by field name, layouts,
-// guarded buffers, and running an implementation on bytes.
+// Shared by the tests of operator families: descriptions by field name, layouts, guarded buffers, and running
+// an implementation on bytes.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace anydml::testing {
 
-// A description from (field, value) pairs; fields that are left out are absent.
+// A description from (field, value) pairs; omitted fields are absent.
 OperatorDesc MakeDesc(const char* operator_name,
                       std::initializer_list<std::pair<const char*, FieldValue>> fields);
 
@@ -29,32 +29,32 @@ inline constexpr LayoutKind kInputLayouts[] = {LayoutKind::kPacked, LayoutKind::
 inline constexpr LayoutKind kOutputLayouts[] = {LayoutKind::kPacked, LayoutKind::kPadded,
                                                 LayoutKind::kTransposed};
 
-// kPadded has gaps after some dimensions, kTransposed any order of dimensions (and
-// gaps), kBroadcast some strides of 0.
+// kPadded has gaps after some dimensions, kTransposed any order of dimensions (and gaps), kBroadcast some
+// strides of 0.
 TensorDesc MakeTensor(DataType type, const std::vector<uint32_t>& sizes, LayoutKind layout,
                       std::mt19937_64& random);
 
-// Elements in row-major order <-> the tensor's bytes. Bytes outside of elements are 0xA5.
+// Converts between elements in row-major order and the tensor's bytes. Bytes outside elements are 0xA5.
 template <typename T>
 Bytes Scattered(const TensorDesc& tensor, const std::vector<T>& elements);
 template <typename T>
 std::vector<T> Gathered(const TensorDesc& tensor, const Bytes& bytes);
 
-// Element offsets in row-major order, found by division, unlike the code under test. Those of a packed
-// tensor, most of the large ones, are 0, 1, 2...
+// Element offsets in row-major order, computed by division, unlike in the code under test. Those of a packed
+// tensor, as most large ones are, are 0, 1, 2...
 std::vector<uint64_t> RowMajorOffsets(const TensorDesc& tensor);
 bool IsPacked(const TensorDesc& tensor);
 
-// Random bytes for a tensor: from few distinct values (many ties), special floating
-// point values, or anything.
+// Random bytes for a tensor: from few distinct values (many ties), special floating-point values, or
+// anything.
 Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random);
 
 struct RunResult {
   std::string implementation;
   std::string explanation;
-  Exactness exactness;                   // that the implementation declares
+  Exactness exactness;                   // as the implementation declares it
   std::vector<Bytes> outputs;            // all bytes, gaps included (kGap before the run); absent ones: none
-  std::vector<std::string> data_errors;  // sentences, in order
+  std::vector<std::string> data_errors;  // messages, in order
 };
 
 struct RunOptions {
@@ -65,36 +65,36 @@ struct RunOptions {
   uint32_t threads = 1;
 };
 
-// Validate, check, lower, initialise, run. There is an entry in `inputs` for every input, also for absent
-// ones (empty). Buffers have exactly the described sizes and stand between guards (GuardedBuffer); a kernel
-// that fails, or touches a guard, an input, a gap, or in a run the persistent resource, fails the test.
+// Validates, checks, lowers, initialises, runs. `inputs` has an entry for every input, also for absent ones
+// (empty). Buffers have exactly the described sizes and are between guards (GuardedBuffer). The test fails if
+// the kernel fails, or touches a guard, an input, a gap or, in a run, the persistent resource.
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options);
 
-// Runs every implementation that fits, for 1, 2 and 7 threads, and those that pack owned inputs with such
-// inputs, too. Expects what the reference gives, which it returns, as exactly as each declares, always the
-// same bytes, and the sentences of the reference.
+// Runs every implementation that fits, with 1, 2 and 7 threads, and those that pack owned inputs also with
+// such inputs. Expects the reference's results, which it returns, as closely as each declares, always the
+// same bytes, and the reference's error messages.
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place = false);
 
-// What an implementation that fits declares.
+// The exactness that an implementation that fits declares.
 Exactness ExactnessOf(const OperatorDesc& desc, const std::string& implementation);
 
 const Operator& ImplementationOf(const OperatorDesc& desc);
 
-// Names of the implementations that this machine can run; with ANYDML_TEST_BACKEND, of that
-// backend only.
+// Names of the implementations that this machine can run; with ANYDML_TEST_BACKEND, only of that backend.
 std::vector<const char*> RunnableImplementations(const OperatorDesc& desc);
 
 // ANYDML_TEST_SEED, or a fixed one.
 uint64_t TestSeed();
 
-// ANYDML_TEST_PERCENT of `usual`: fewer for tools under which everything is slow, or more than usual.
+// ANYDML_TEST_PERCENT of `usual`: fewer for tools that slow everything down, or more than usual.
 int TestIterations(int usual);
 
-// How long a test draws random cases: ANYDML_TEST_SECONDS are for all tests that the executable runs, and
-// each has the same share; without it `usual`. ANYDML_TEST_PERCENT of that.
+// How long a test draws random cases: ANYDML_TEST_SECONDS are shared evenly by all tests that the executable
+// runs; by default `usual`. ANYDML_TEST_PERCENT of that.
 double TestSeconds(double usual);
 
-// Which cases of a grid are run: all, or ANYDML_TEST_PERCENT of them, spread evenly, whatever their order.
+// Selects the cases of a grid to run: all, or ANYDML_TEST_PERCENT of them, spread evenly whatever their
+// order.
 class Thinning {
  public:
   bool Runs() { return next_++ * 0x9E3779B9u < share_; }  // multiples of the golden ratio

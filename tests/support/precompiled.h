@@ -1,4 +1,5 @@
-// What most tests read, precompiled (cmake/AnyDMLTests.cmake). Every file still includes what it uses.
+// Headers that most tests include, precompiled (cmake/AnyDMLTests.cmake). Every file still includes what it
+// uses.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ class Maker {
     Add(std::move(desc), {std::move(content)});
   }
 
-  // Indices may be out of range in one of 16 places.
+  // Indices are out of range in one of 16 places.
   void ScatterElements(DataType type, const Sizes& sizes, uint32_t axis, uint32_t extent, DataType index_type,
                        bool in_place) {
     Sizes index_sizes = sizes;
@@ -101,7 +101,7 @@ class Maker {
         {Any(input)});
   }
 
-  // An input that lies across the output.
+  // An input that is transposed relative to the output.
   void AddAcross(DataType type, uint32_t rows, uint32_t columns) {
     const TensorDesc across = Strided(type, {rows, columns}, {1, rows}),
                      along = Packed(type, {rows, columns});
@@ -109,7 +109,7 @@ class Maker {
         {Any(across), Any(along)});
   }
 
-  // Of 3x3, every second one, with a frame.
+  // 3x3 windows with stride 2 and padding.
   void MaxPooling(DataType type, const Sizes& sizes) {
     const TensorDesc input = Packed(type, sizes);
     const Sizes ones = {1, 1}, twos = {2, 2}, threes = {3, 3};
@@ -124,7 +124,7 @@ class Maker {
         {Any(input)});
   }
 
-  // Of patches that lie side by side.
+  // With adjacent patches.
   void Convolution(DataType type, const Sizes& sizes, uint32_t patch, uint32_t filters) {
     constexpr uint64_t kNumbers[] = {0x3F800000, 0xBF800000, 0x3F000000, 0xBEAAAAAB, 0x3DCCCCCD, 0};
     constexpr uint64_t kHalfNumbers[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x2E66, 0};
@@ -164,7 +164,7 @@ class Maker {
         {Any(a), Any(a_zero), Any(b), Any(b_zero)});
   }
 
-  // Of heads of 64 columns, without anything optional.
+  // With heads of 64 columns and nothing optional.
   void Attention(uint32_t queries, uint32_t keys, uint32_t heads) {
     constexpr uint64_t kHalves[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x3266, 0xAE00, 0, 0x8000};
     const TensorDesc query = Packed(DataType::kFloat16, {2, queries, heads * 64});
@@ -203,7 +203,7 @@ class Maker {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
     return bytes;
   }
-  // Elements from `values` only: most of them are equal to others.
+  // Elements from `values` only: most have equals.
   Bytes From(const TensorDesc& tensor, std::span<const uint64_t> values) {
     Bytes bytes(tensor.total_bytes);
     const size_t width = BitSize(tensor.type) / 8;
@@ -218,7 +218,7 @@ class Maker {
     problems_.push_back({std::move(desc), std::move(inputs), in_place});
   }
 
-  // Few different ones, so that elements are updated several times.
+  // A few distinct ones, so that elements are updated several times.
   Bytes Indices(const TensorDesc& tensor, uint32_t size) {
     Bytes bytes(tensor.total_bytes);
     const size_t width = BitSize(tensor.type) / 8;

@@ -1,6 +1,6 @@
-// Problems with whatever a result might depend on and must not: equal elements, NaNs of every kind,
-// several updates of one element, indices out of range; each large enough to be shared by threads. The same
-// in every process.
+// Problems with everything on which a result might wrongly depend: equal elements, NaNs of every kind,
+// several updates of one element, indices out of range; each large enough for several threads. The same in
+// every process.
 #pragma once
 
 #include <vector>

@@ -25,7 +25,7 @@ class AttentionMaker {
     heads_ = Uniform(random_, 1, 4);
     queries_ = OneIn(4) ? Uniform(random_, 1, 4) : Uniform(random_, 1, 150);
     keys_ = OneIn(4) ? Uniform(random_, 1, 4) : Uniform(random_, 1, 150);
-    // Whole units of 16 bytes, which kernels of GPUs like, or not.
+    // Whole units of 16 bytes, as GPU kernels prefer, or not.
     columns_ = OneIn(2) ? 8 * Uniform(random_, 1, 8) : Uniform(random_, 1, 33);
     value_columns_ = OneIn(2) ? columns_ : Uniform(random_, 1, 33);
     projects_ = OneIn(3);
@@ -67,7 +67,7 @@ class AttentionMaker {
     return {Source::Kind::kNode, static_cast<uint32_t>(graph_.nodes.size() - 1), 0};
   }
 
-  // {batch, heads, rows, columns}, as they are or out of {batch, rows, heads, columns} by a copy.
+  // {batch, heads, rows, columns}, directly or from {batch, rows, heads, columns} by a copy.
   Source AddMatrices(const TensorDesc& tensor) {
     if (OneIn(2)) return Input(Content(Numbers(tensor)));
     const uint32_t rows = tensor.sizes[2], columns = tensor.sizes[3];
@@ -79,7 +79,7 @@ class AttentionMaker {
                    {input});
   }
 
-  // Numbers up to 1 as a product of words with weights, which one matrix of words has several of.
+  // Numbers up to 1 as a product of words with weights; one matrix of words has several.
   Source Project(uint32_t rows, uint32_t columns) {
     constexpr uint32_t kSteps = 16;
     const TensorDesc words = Packed(type_, {rows, kSteps}), output = Packed(type_, {rows, columns});
@@ -136,7 +136,7 @@ class AttentionMaker {
         {logits});
   }
 
-  // Numbers, or 0 and what hides keys; where a row has nothing else, its weights are equal, or none.
+  // Numbers, or 0 and a value that hides keys; in a row with hidden keys only, weights are equal, or NaN.
   Source AddMask(Source logits) {
     const uint32_t strides[] = {OneIn(2) ? 0 : heads_ * queries_ * keys_, OneIn(2) ? 0 : queries_ * keys_,
                                 OneIn(2) ? 0 : keys_, 1};

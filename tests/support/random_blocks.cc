@@ -16,10 +16,10 @@ class BlockMaker {
 
   RandomGraph Make() {
     type_ = OneIn(3) ? DataType::kFloat32 : DataType::kFloat16;
-    // Whole units of 16 bytes, which kernels of GPUs like, or not.
+    // Whole units of 16 bytes, as GPU kernels prefer, or not.
     constexpr uint32_t kChannels[] = {8, 16, 24, 64, 72};
     channels_ = OneIn(6) ? Uniform(random_, 5, 20) : kChannels[random_() % std::size(kChannels)];
-    const bool is_large = OneIn(16);  // for what GPUs have libraries, and cuda.planes
+    const bool is_large = OneIn(16);  // for GPU libraries, and for cuda.planes
     if (is_large) channels_ = OneIn(2) ? 64 : 72;
     const auto size = [&] {
       if (is_large) return 8 * Uniform(random_, 4, 7);
@@ -123,7 +123,7 @@ class BlockMaker {
   Source Relu(Source x, const TensorDesc& tensor) {
     return AddNode(MakeDesc("ACTIVATION_RELU", {{"InputTensor", tensor}, {"OutputTensor", tensor}}), {x});
   }
-  // To halves, or not.
+  // To FLOAT16 limits, or others.
   Source Clip(Source x) {
     return AddNode(MakeDesc("ELEMENT_WISE_CLIP", {{"InputTensor", image_},
                                                   {"OutputTensor", image_},

@@ -18,7 +18,7 @@ using Source = RandomGraph::Source;
 using test::Bound;
 using test::ComPtr;
 
-// In binding order; null: absent.
+// In binding order; null for absent ones.
 std::vector<TensorDesc*> InputsOf(OperatorDesc* desc) {
   std::vector<TensorDesc*> tensors;
   for (size_t i = 0; i < desc->fields.size(); ++i) {
@@ -36,14 +36,14 @@ uint64_t BytesOfElements(const TensorDesc& tensor, uint64_t elements) {
   return elements * BitSize(tensor.type) / 8;
 }
 
-// How many bytes from the beginning a reader finds written, if it is all or nothing.
+// The number of bytes from the beginning that a reader finds written, if that is all of them; otherwise 0.
 uint64_t WrittenBytes(const TensorDesc& output) {
   const uint64_t count = ElementCount(output);
   return ElementSpan(output) == count ? BytesOfElements(output, count) : 0;
 }
 
-// Weights that are packed when a graph is initialised are multiplied by other kernels than those that are
-// not, or in other pieces.
+// Weights that are packed at initialisation are multiplied by other kernels, or in other pieces, than those
+// that are not.
 bool AddsConstantsInItsOwnOrder(OperatorType type) {
   return type == OperatorType::kRnn || type == OperatorType::kLstm || type == OperatorType::kGru ||
          type == OperatorType::kGemm || type == OperatorType::kConvolution;
@@ -55,7 +55,7 @@ bool IsExact(const char* family) {
   return std::find(std::begin(kExact), std::end(kExact), family) != std::end(kExact);
 }
 
-// The element functions that are not exact are the same for every layout.
+// The inexact element functions are the same for every layout.
 std::vector<CaseFamily> FamiliesOf(GraphKinds kinds) {
   std::vector<CaseFamily> families;
   for (const CaseFamily& family : AllCaseFamilies()) {
@@ -84,7 +84,7 @@ class Maker {
     for (;;) {
       const CaseFamily& family = families_[random_() % families_.size()];
       Case drawn = MakeCase(family, family.operators[random_() % family.operators.size()], random_() >> 16);
-      // Its outputs are read before they are written: not every graph may have it.
+      // Its outputs are read before they are written, so not every graph may have it.
       const bool reads_outputs =
           drawn.desc.schema->type == static_cast<uint32_t>(OperatorType::kMultiheadAttention1) &&
           drawn.desc.tensor("PastSequenceLengthsTensor") != nullptr;
@@ -92,7 +92,7 @@ class Maker {
     }
   }
 
-  // Of some problems the one that takes the most of its inputs from the nodes before it.
+  // Of several problems, takes the one that reads the most of its inputs from earlier nodes.
   void AddNode() {
     Case best = DrawCase();
     size_t most = CountFeeds(best.desc);
@@ -117,12 +117,12 @@ class Maker {
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto outputs = graph_.nodes[i].desc.outputs();
       for (uint32_t o = 0; o < outputs.size(); ++o) {
-        // Of coordinates only as many are written as there are.
+        // Only as many coordinates are written as there are.
         if (graph_.nodes[i].desc.schema->type == static_cast<uint32_t>(OperatorType::kNonzeroCoordinates))
           continue;
         if (outputs[o] == nullptr || WrittenBytes(*outputs[o]) < BytesOfElements(tensor, ElementSpan(tensor)))
           continue;
-        // Bytes of another type may be anything, also a NaN that a processor changes on its way.
+        // Reinterpreted bytes may be anything, also a NaN that a processor changes in passing.
         if (outputs[o]->type == tensor.type && tensor.total_bytes <= outputs[o]->total_bytes) {
           sources.push_back({Source::Kind::kNode, i, o});
         }

@@ -6,7 +6,7 @@
 namespace anydml {
 namespace {
 
-// Both operators with their tensors by what they are.
+// Both operators, with their tensors by role.
 struct Fold {
   const char* image_name;
   const char* columns_name;
@@ -20,7 +20,7 @@ struct Fold {
 
   uint32_t rank() const { return static_cast<uint32_t>(sizes.size()); }
 
-  // Without windows.
+  // The number of windows is not set.
   WindowAxis Axis(uint32_t i) const {
     return {.input = image.sizes[2 + i],
             .size = sizes[i],
@@ -70,7 +70,7 @@ Status CheckAxes(const OperatorDesc& desc, const Fold& fold) {
 
 uint64_t WindowsOf(const WindowAxis& axis) { return (PaddedSize(axis) - ExtentOf(axis)) / axis.stride + 1; }
 
-// The columns of an image: {N, C * taps, windows}, as numbers of 64 bits.
+// The sizes of an image's columns, {N, C * taps, windows}, as 64-bit numbers.
 Status ColumnSizes(const OperatorDesc& desc, const Fold& fold, std::array<uint64_t, 3>* sizes) {
   ANYDML_RETURN_IF_ERROR(CheckAxes(desc, fold));
   *sizes = {fold.image.sizes[0], fold.image.sizes[1], 1};
@@ -97,7 +97,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
                            Name(desc.tensor("OutputTensor")->type), " but must be that of InputTensor, ",
                            Name(desc.tensor("InputTensor")->type));
   }
-  // Leading 1s may come before the three dimensions.
+  // The three dimensions may have leading 1s.
   Dimensions wanted;
   wanted.fill(1);
   for (uint32_t d = 0; d < 3; ++d) {

@@ -1,5 +1,5 @@
-// FOLD and UNFOLD: between an image {N, C, sizes of 1 to 6 dimensions} and the columns of its windows,
-// {N, C * taps of a window, windows}, both in row-major order.
+// FOLD and UNFOLD: between an image {N, C, sizes of 1 to 6 dimensions} and the columns of its windows, {N, C
+// * taps per window, windows}, both in row-major order.
 #pragma once
 
 #include <array>
@@ -20,13 +20,14 @@ inline constexpr uint32_t kMaxFoldRank = kMaxDimensions - 2;
 struct FoldProblem {
   static constexpr std::string_view kFamily = "fold";
 
-  // UNFOLD copies a column for each window, with zeros for padding. FOLD adds up, in row-major order of the
-  // taps and from zero on, what the windows have for an element: FLOAT16 as FLOAT32, integers modulo 2^n.
+  // UNFOLD copies a column for each window, with zeros for padding. FOLD sums, starting at zero and in
+  // row-major order of the taps, what the windows have for an element: FLOAT16 as FLOAT32, integers modulo
+  // 2^n.
   bool unfold = false;
   DataType type = DataType::kUnknown;
   uint32_t batch = 1;
   uint32_t channels = 1;
-  uint32_t rank = 1;  // of the axes
+  uint32_t rank = 1;  // number of axes
   std::array<WindowAxis, kMaxFoldRank> axes{};
   std::array<uint64_t, kMaxDimensions> image_strides{};  // N, C, and the axes'
   std::array<uint64_t, 3> column_strides{};              // N, rows, windows
@@ -48,7 +49,7 @@ struct FoldProblem {
   }
 };
 
-// The window that has tap `tap` at `place`; axis.windows when there is none.
+// The window whose tap `tap` is at `place`; axis.windows if there is none.
 constexpr uint32_t WindowWithTapAt(const WindowAxis& axis, uint32_t tap, uint32_t place) {
   const uint64_t at = uint64_t{place} + axis.start, offset = uint64_t{tap} * axis.dilation;
   if (at < offset || (at - offset) % axis.stride != 0) return axis.windows;

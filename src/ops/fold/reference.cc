@@ -9,7 +9,7 @@
 namespace anydml {
 namespace {
 
-// The numbers of taps and windows, in row-major order, from those in each dimension.
+// The row-major index of a tap or window, from its coordinates.
 uint64_t NumberOf(const Dimensions& at, const Dimensions& sizes, uint32_t rank) {
   uint64_t number = 0;
   for (uint32_t d = 0; d < rank; ++d) number = number * sizes[d] + at[d];

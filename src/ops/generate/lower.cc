@@ -17,7 +17,7 @@ uint64_t BitsOf(const Scalar& scalar) {
   return bits;
 }
 
-// A FLOAT attribute as an element: truncated and saturated where that is an integer.
+// A FLOAT attribute as an element; for integers truncated and saturated.
 uint64_t BitsOf(float value, DataType type) {
   switch (type) {
     case DataType::kFloat32:
@@ -67,7 +67,7 @@ GenerateProblem ProblemOf(const OperatorDesc& desc) {
   return problem;
 }
 
-// What there is to check stands in the schema.
+// The schema has all rules.
 Status Check(const OperatorDesc&, FeatureLevel) { return {}; }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {

@@ -1,5 +1,5 @@
-// What makes a tensor from little: FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE, DIAGONAL_MATRIX and
-// DIAGONAL_MATRIX1. RANDOM_GENERATOR is random.h's.
+// Generators of tensors: FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE, DIAGONAL_MATRIX and DIAGONAL_MATRIX1.
+// RANDOM_GENERATOR is in random.h.
 #pragma once
 
 #include <bit>
@@ -23,24 +23,24 @@ struct GenerateProblem {
 
   Kind kind = Kind::kConstant;
   TensorDesc output;
-  uint64_t value = 0;  // the element's bits; of a sequence the first one
+  uint64_t value = 0;  // bits of the element; for a sequence of the first one
   uint64_t delta = 0;  // kSequence
 
-  // kBand: where FillsDiagonal(x - y) there is `value`, elsewhere the input's element, or 0 without one.
+  // kBand: `value` if FillsDiagonal(x - y), elsewhere the input's element, or 0 without an input.
   int64_t begin = 0;
   int64_t end = 0;
   bool has_input = false;
   TensorDesc input;
 };
 
-// Functions that are constexpr are compiled for devices, too.
+// Constexpr functions are compiled for devices, too.
 
-// Between begin and end, or outside of [end, begin) where they are the other way round.
+// Between begin and end, or outside [end, begin) if they are reversed.
 constexpr bool FillsDiagonal(int64_t diagonal, int64_t begin, int64_t end) {
   return ((end >= begin) != (diagonal >= begin)) != (diagonal < end);
 }
 
-// Element `number` of a sequence. Integers of all widths wrap, so that their low bits are all that matters.
+// Element `number` of a sequence. Integers of all widths wrap, so only their low bits matter.
 template <typename Element>
 constexpr Element SequenceElement(uint64_t start, uint64_t delta, uint64_t number) {
   return static_cast<Element>(start + delta * number);
@@ -61,8 +61,8 @@ constexpr Half SequenceElement<Half>(uint64_t start, uint64_t delta, uint64_t nu
   return ToHalf(SequenceElement<float>(bits(start), bits(delta), number));
 }
 
-// Over the output's elements, in the order of its addresses. kNumber is the row-major number of an element,
-// kDiagonal x - y, modulo 2^64; what the kind does not need has strides of 0.
+// Over the output's elements, in the order of its addresses. kNumber is the row-major index of an element,
+// kDiagonal is x - y, modulo 2^64; unused ones have strides of 0.
 enum GenerateOperand { kGenerateOutput, kGenerateInput, kGenerateNumber, kGenerateDiagonal };
 LoopNest<4> GenerateNest(const GenerateProblem& problem);
 

@@ -1,4 +1,4 @@
-// RANDOM_GENERATOR: Philox 4x32-10, which makes four words of a counter and a key.
+// RANDOM_GENERATOR: Philox 4x32-10, which computes four words from a counter and a key.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr uint32_t kPhiloxRounds = 10;
 inline constexpr uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0xCD9E8D57u;
 inline constexpr uint32_t kPhiloxKeyStep0 = 0x9E3779B9u, kPhiloxKeyStep1 = 0xBB67AE85u;
 
-// Of InputStateTensor. Functions that are constexpr are compiled for devices, too.
+// From InputStateTensor. Constexpr functions are compiled for devices, too.
 struct PhiloxState {
   uint32_t counter[4];  // the lowest word first
   uint32_t key[2];

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kStateWords = 6;
 
-// That OutputStateTensor has the sizes of InputStateTensor is in the schema.
+// The schema already requires OutputStateTensor to have InputStateTensor's sizes.
 Status Check(const OperatorDesc& desc, FeatureLevel) {
   const TensorDesc& state = *desc.tensor("InputStateTensor");
   Dimensions sizes;

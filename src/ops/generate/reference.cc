@@ -67,7 +67,7 @@ class RandomReference final : public Kernel {
     ForEachCoordinate(p.output.sizes, p.output.rank, [&](const Dimensions& at) {
       if (number % 4 == 0) {
         Generate(state, words);
-        for (uint32_t i = 0; i < 4 && ++state[i] == 0; ++i) continue;  // the next word gets the carry
+        for (uint32_t i = 0; i < 4 && ++state[i] == 0; ++i) continue;  // carries into the next word
       }
       Store(arguments.outputs[0].data, ElementOffset(p.output, at), words[number % 4]);
       ++number;

@@ -11,7 +11,7 @@ using Function = ElementFunction;
 constexpr StepOperand kInput = {StepOperand::kInput, 0}, kGradient = {StepOperand::kInput, 1},
                       kOutput = {StepOperand::kOutput, 0};
 
-// Sums over windows of `from`. Of a square window: along rows, then along columns.
+// Sums over windows of `from`; for a square window along rows, then along columns.
 StepOperand AppendSums(StepList* list, const LrnProblem& p, StepOperand from, const TensorDesc& tensor,
                        bool squares, uint32_t before, uint32_t after) {
   const uint64_t elements = ElementCount(p.input);
@@ -43,7 +43,7 @@ StepList StepsOf(const LrnProblem& p) {
     list.steps.push_back(std::move(step).Take());
     return list;
   }
-  // What element j passes back to all in its window: gradient * x * s^(-beta - 1).
+  // The contribution of element j to all in its window: gradient * x * s^(-beta - 1).
   const StepOperand shares = list.AddScratch(ElementCount(p.input));
   ElementStep share_step(p.input);
   const uint8_t share = share_step.Load(kGradient, *p.gradient);
@@ -51,7 +51,7 @@ StepList StepsOf(const LrnProblem& p) {
   share_step.Apply(Function::kMultiply, {share, LoadPower(share_step, p, sums, -p.beta - 1)});
   share_step.StoreResult(shares, {}, share);
   list.steps.push_back(std::move(share_step).Take());
-  // Those that have element i in their window: the window mirrored.
+  // Those that have element i in their window: the mirrored window.
   const TensorDesc packed = PackedTensor(DataType::kFloat32, p.input.sizes.data(), p.input.rank);
   const StepOperand gathered = AppendSums(&list, p, shares, packed, false, p.after(), p.before());
 

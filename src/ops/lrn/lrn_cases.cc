@@ -14,7 +14,7 @@ Case MakeLrn(OperatorType operator_type, CaseMaker& make) {
   const DataType type = source.Any(kFloatTypes);
   const bool is_gradient = operator_type == OperatorType::kLocalResponseNormalizationGrad;
   const bool whole = source.OneIn(2);
-  // The reference looks at a window's every element, the gradient's at the windows of all of those.
+  // The reference reads every element of a window, and for the gradient the windows of all of those.
   const uint32_t local_size = source.OneIn(8) && !is_gradient ? 1000 : source.Between(1, is_gradient ? 4 : 9);
   constexpr float kAlphas[] = {1e-4f, 0.5f, -0.25f, 300}, kBetas[] = {0.75f, 0.5f, 1, 2, -1.5f, 0, 9};
   constexpr float kBiases[] = {1, 2, 0, -5, 25};

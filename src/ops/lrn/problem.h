@@ -1,4 +1,5 @@
-// LOCAL_RESPONSE_NORMALIZATION and its gradient: every element by a power of the sum of squares around it.
+// LOCAL_RESPONSE_NORMALIZATION and its gradient: divides every element by a power of the sum of squares
+// around it.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,7 @@ struct LrnProblem {
 
   StepList steps;
 
-  // Of an even window, one more comes after the element.
+  // An even window has one more element after the centre.
   uint32_t before() const { return (local_size - 1) / 2; }
   uint32_t after() const { return local_size - 1 - before(); }
 };

@@ -1,5 +1,5 @@
-// Numbers for the cases of normalisations: sums of anything would say little, since what cancels or overflows
-// depends on the order.
+// Numbers for the cases of normalisations: with arbitrary ones sums would tell little, because cancellation
+// and overflow depend on the order.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ Bytes DrawnContent(const TensorDesc& tensor, CaseMaker& make, Draw&& draw) {
   return bytes;
 }
 
-// Whole numbers up to 20, whose sums are exact, or others up to 10.
+// Integers up to 20, whose sums are exact, or other numbers up to 10.
 inline Bytes ModestContent(const TensorDesc& tensor, bool whole, CaseMaker& make) {
   return DrawnContent(tensor, make, [whole](uint64_t bits) {
     return whole ? static_cast<float>(static_cast<int32_t>(bits % 41) - 20)
@@ -45,7 +45,7 @@ inline Bytes PositiveContent(const TensorDesc& tensor, CaseMaker& make) {
                       [](uint64_t bits) { return 1 + static_cast<float>(bits % 8001) * 1e-3f; });
 }
 
-// Once in a while one element that is no number, or infinite.
+// Sometimes makes one element NaN or infinite.
 inline void Spoil(const TensorDesc& tensor, Bytes* bytes, CaseMaker& make) {
   if (!make.source().OneIn(8)) return;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -54,13 +54,13 @@ inline void Spoil(const TensorDesc& tensor, Bytes* bytes, CaseMaker& make) {
   PutNumber(tensor, element, make.source().Any(kSpoilers), bytes);
 }
 
-// What is divided by the root of a small variance is as far off as that is small, unless sums are exact.
+// Dividing by the root of a small variance magnifies errors, unless sums are exact.
 inline float ModestEpsilon(bool whole, CaseMaker& make) {
   constexpr float kAny[] = {0, 1e-5f, 1e-3f, 0.5f}, kLarge[] = {0.1f, 0.5f};
   return whole ? make.source().Any(kAny) : make.source().Any(kLarge);
 }
 
-// Any that may be fused, or none. Parameters are small, and where an activation jumps no result should be.
+// Any that may be fused, or none. Parameters are small, and no result should be where an activation jumps.
 inline FieldValue ModestActivation(const OperatorSchema& host, CaseMaker& make) {
   if (make.source().OneIn(2)) return {};
   std::vector<uint32_t> allowed;
@@ -77,7 +77,7 @@ inline FieldValue ModestActivation(const OperatorSchema& host, CaseMaker& make) 
   return std::shared_ptr<const OperatorDesc>(std::move(fused));
 }
 
-// Of a parameter: every size is the tensor's or 1.
+// The sizes of a parameter: each is the tensor's or 1.
 inline std::vector<uint32_t> SomeOnes(std::vector<uint32_t> sizes, CaseMaker& make) {
   for (uint32_t& size : sizes) size = make.source().OneIn(2) ? 1 : size;
   return sizes;

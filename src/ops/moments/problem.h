@@ -1,4 +1,4 @@
-// Sums over some dimensions of a tensor, which normalisations and their gradients are made of. No operator of
+// Sums over some dimensions of a tensor, of which normalisations and their gradients consist. No operator of
 // its own: a step of theirs (steps.h).
 #pragma once
 
@@ -16,14 +16,14 @@ namespace anydml {
 
 enum class Moments : uint8_t {
   kMean,
-  kMeanAndVariance,  // two results; the variance is the mean of the squares of the distances from the mean
+  kMeanAndVariance,  // two results; the variance is the mean of the squared distances from the mean
   kMeanOfSquares,
   kSumOfMagnitudes,
   kSumOfSquares,
   kGradientSums,  // two results: the sum of the gradients, and of gradient * (input - center)
 };
 
-// What is summed in one pass through the elements of a set.
+// What one pass through the elements of a set sums.
 enum class MomentTerm : uint8_t {
   kElement,
   kMagnitude,
@@ -39,8 +39,8 @@ struct MomentPass {
 
 using DimensionSet = std::array<bool, kMaxDimensions>;
 
-// Inputs: the input; of kGradientSums the gradients, which have its sizes, and the centers, which have its
-// sizes where dimensions are kept. Outputs: a packed FLOAT32 tensor of the kept dimensions for each result.
+// Inputs: the input; for kGradientSums also the gradients, of the same sizes, and the centers, whose kept
+// dimensions have those sizes. Outputs: per result a packed FLOAT32 tensor of the kept dimensions.
 struct MomentsProblem {
   static constexpr std::string_view kFamily = "moments";
 
@@ -72,17 +72,17 @@ struct MomentsProblem {
   }
 };
 
-// How many sets there are, and elements in each.
+// The number of sets, and of elements in each.
 uint64_t KeptElements(const TensorDesc& tensor, const DimensionSet& reduced);
 uint64_t ReducedElements(const TensorDesc& tensor, const DimensionSet& reduced);
 
-// The loops over the sets: offsets into input, gradients, centers, results. Neighbours of the input come
+// The loops over the sets: offsets into input, gradients, centers, results. The input's smallest stride comes
 // last.
 LoopNest<4> KeptNest(const MomentsProblem& problem);
 // The loops over a set: offsets into input and gradients, in the order of the input's memory.
 LoopNest<2> ReducedNest(const MomentsProblem& problem);
 
-// Whether neighbouring sets rather than neighbours of one set lie side by side in memory.
+// Whether neighbouring sets, rather than the elements of one set, are contiguous in memory.
 bool SetsAreNeighbours(const LoopNest<4>& kept, const LoopNest<2>& reduced);
 
 std::unique_ptr<const Kernel> CreateMomentsCpu(const MomentsProblem& problem, const LowerContext& context,

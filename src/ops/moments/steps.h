@@ -1,5 +1,5 @@
-// Kernels that are a few steps: sums over sets or windows of elements, and element programs over what came
-// out of them.
+// Kernels that consist of a few steps: sums over sets or windows of elements, and element programs over their
+// results.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace anydml {
 
-// Where a step finds a tensor: among the kernel's inputs or outputs, or in its scratch.
+// The place of a step's tensor: among the kernel's inputs or outputs, or in its scratch.
 struct StepOperand {
   enum Where : uint8_t { kInput, kOutput, kScratch } where = kInput;
   uint32_t index = 0;
@@ -24,7 +24,7 @@ struct StepOperand {
 
 struct Step {
   std::variant<MomentsProblem, WindowSumsProblem, ElementProblem> problem;
-  std::vector<StepOperand> inputs;  // as many as the problem has; so are outputs
+  std::vector<StepOperand> inputs;  // in number and order as the problem's inputs; outputs likewise
   std::vector<StepOperand> outputs;
 };
 
@@ -45,16 +45,16 @@ std::unique_ptr<const Kernel> CreateSteps(const StepList& list, const LowerConte
                                           std::string* why_not);
 
 // Builds the element programs of a list. Their loops are over the dimensions of one tensor; other tensors
-// have its sizes, or 1 where an element holds for all.
+// have its sizes, or 1 to broadcast.
 class ElementStep {
  public:
   explicit ElementStep(const TensorDesc& whole);
   // Over the kept dimensions of a tensor only.
   ElementStep(const TensorDesc& whole, const DimensionSet& reduced);
 
-  // Registers of FLOAT32 elements.
+  // Loads into a register of FLOAT32 elements.
   uint8_t Load(StepOperand operand, const TensorDesc& tensor);
-  // Of a packed result of the kept dimensions.
+  // Loads from a packed result of the kept dimensions.
   uint8_t LoadResult(StepOperand operand, const DimensionSet& reduced);
   ElementProgram& program() { return problem_.program; }
   uint8_t Apply(ElementFunction function, std::initializer_list<uint8_t> sources, float parameter0 = 0,

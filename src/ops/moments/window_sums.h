@@ -1,4 +1,4 @@
-// Sums over windows along one dimension: what local response normalisation is made of.
+// Sums over windows along one dimension, of which local response normalisation consists.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace anydml {
 
-// Output: a packed FLOAT32 tensor of the input's sizes. An element is the sum of up to `before` neighbours
-// along the axis, in their order, the element itself, and up to `after` neighbours; there is nothing outside.
+// Output: a packed FLOAT32 tensor of the input's sizes. An element is the sum of up to `before` previous
+// elements along the axis, in order, the element itself, and up to `after` following ones; elements outside
+// do not count.
 struct WindowSumsProblem {
   static constexpr std::string_view kFamily = "window_sums";
 
@@ -20,7 +21,7 @@ struct WindowSumsProblem {
   uint32_t axis = 0;
   uint32_t before = 0;
   uint32_t after = 0;
-  bool squares = false;  // of squares
+  bool squares = false;  // sums squares
 };
 
 std::unique_ptr<const Kernel> CreateWindowSumsCpu(const WindowSumsProblem& problem,

@@ -164,7 +164,7 @@ Status CheckAffine(const OperatorDesc& desc, FeatureLevel level) {
   return {};
 }
 
-// Before 4.0 scale and bias have all channels.
+// Before 4.0, scale and bias must have all channels.
 Status CheckChannels(const OperatorDesc& desc, FeatureLevel level) {
   constexpr FeatureLevel kAnyBroadcast = 0x4000;
   const TensorDesc& input = *desc.tensor("InputTensor");

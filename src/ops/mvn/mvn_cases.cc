@@ -10,7 +10,7 @@ constexpr OperatorType kOperators[] = {
     OperatorType::kMeanVarianceNormalization, OperatorType::kMeanVarianceNormalization1,
     OperatorType::kMeanVarianceNormalization2, OperatorType::kLpNormalization};
 
-// Any set, but often what rows are made of: the last ones.
+// Any set, but often the last dimensions, which form rows.
 std::vector<uint32_t> DrawAxes(uint32_t rank, CaseMaker& make) {
   std::vector<uint32_t> axes;
   const uint32_t first = make.source().OneIn(2) ? make.source().Between(0, rank) : rank;

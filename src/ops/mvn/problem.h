@@ -1,5 +1,5 @@
-// MEAN_VARIANCE_NORMALIZATION, 1 and 2, which are the last one with less, and LP_NORMALIZATION: statistics
-// over a set of dimensions, then every element by them.
+// MEAN_VARIANCE_NORMALIZATION, 1 and 2 (the earlier ones are special cases of the last), and
+// LP_NORMALIZATION: statistics over a set of dimensions, by which every element is normalised.
 #pragma once
 
 #include <memory>
@@ -22,21 +22,21 @@ struct MvnProblem {
   static constexpr std::string_view kFamily = "mvn";
 
   TensorDesc input;
-  std::optional<TensorDesc> scale, bias;  // sizes of 1 hold for all
+  std::optional<TensorDesc> scale, bias;  // sizes of 1 broadcast
   TensorDesc output;
   DimensionSet reduced{};
-  bool use_mean = true;      // otherwise it is 0, and the variance is the mean of squares
-  bool use_variance = true;  // otherwise nothing is divided
+  bool use_mean = true;      // otherwise the mean counts as 0, and the variance is the mean of squares
+  bool use_variance = true;  // otherwise there is no division
   float epsilon = 0;
-  uint32_t p = 0;  // 1 or 2: the norm's
+  uint32_t p = 0;  // the norm: 1 or 2
   bool has_activation = false;
 
   ElementProblem finish;  // the activation and the store: from packed FLOAT32 numbers to the output
-  StepList steps;         // all of it
+  StepList steps;         // the whole computation
 };
 
-// Of numbers up to some ten, as the tests have them. A mean is rounded to FLOAT32, and what it is off by is
-// divided by the deviation; activations may have slopes of some units.
+// For numbers up to about ten, as in the tests. The mean's rounding error is divided by the deviation, and
+// activations may have slopes of some units.
 inline constexpr Exactness kMvnExactness = {
     .float32_ulps = 4, .float16_ulps = 1, .relative = 1e-5, .absolute = 2e-4};
 

@@ -18,7 +18,7 @@ float Element(const TensorDesc& tensor, const std::byte* data, Dimensions at) {
   return tensor.type == DataType::kFloat16 ? ToFloat(Load<Half>(data, offset)) : Load<float>(data, offset);
 }
 
-// In FLOAT64, up to the activation.
+// Computes in FLOAT64, up to the activation.
 class MvnReference final : public CompositeKernel {
  public:
   MvnReference(const MvnProblem& problem, std::unique_ptr<const Kernel> finish)
@@ -37,7 +37,7 @@ class MvnReference final : public CompositeKernel {
   }
 
  private:
-  // Of the reduced dimensions or the others, 1 for the rest.
+  // The sizes of the reduced dimensions or of the others, with 1 for the rest.
   Dimensions Sizes(bool reduced) const {
     Dimensions sizes = problem_.input.sizes;
     for (uint32_t d = 0; d < problem_.input.rank; ++d) {
@@ -79,7 +79,7 @@ class MvnReference final : public CompositeKernel {
       if (problem_.bias) y += Element(*problem_.bias, arguments.inputs[2].data, at);
       uint64_t index = 0;
       for (uint32_t d = 0; d < problem_.input.rank; ++d) index = index * problem_.input.sizes[d] + at[d];
-      // A NaN that was computed has these bits on every machine.
+      // NaNs are canonical.
       numbers[index] = std::isnan(y) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(y);
     });
   }

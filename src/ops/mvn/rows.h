@@ -1,4 +1,4 @@
-// Sets of neighbouring elements, as layer and instance normalisation have them.
+// Sets of contiguous elements, as in layer and instance normalisation.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct MvnRows {
   uint64_t length = 1;
   bool has_scale = false, has_bias = false;
   bool scale_along_row = false,
-       bias_along_row = false;  // an element for each of the row's; otherwise one for all
+       bias_along_row = false;  // one for each element of the row; otherwise one for all
 };
 
-// Rows of at most `longest` elements; none, with a reason, where the problem is something else.
+// Rows of at most `longest` elements; empty, with a reason, if the problem has none.
 std::optional<MvnRows> RowsOf(const MvnProblem& problem, uint64_t longest, std::string* why_not);
 
 }  // namespace anydml

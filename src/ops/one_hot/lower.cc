@@ -23,7 +23,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
   return CheckSizes(desc, "IndicesTensor", sizes, "the sizes of OutputTensor, with 1 along Axis");
 }
 
-// Element 1 along the fastest-changing dimension of more than one.
+// The offset of element 1 along the fastest-changing dimension longer than 1.
 uint64_t OnOffset(const TensorDesc& values) {
   uint32_t d = values.rank - 1;
   while (values.sizes[d] == 1) --d;
@@ -38,7 +38,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(problem, context, out);
 }
 
-// The axis' size is nowhere but in the output.
+// Only the output tells the axis' size.
 Status Infer(OperatorDesc* desc) { return RequireOutput(*desc, "OutputTensor"); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ONE_HOT: along an axis one element is on, where the index says, and all others are off.
+// ONE_HOT: along an axis, the element that the index selects is on and all others are off.
 #pragma once
 
 #include <span>
@@ -19,11 +19,11 @@ struct OneHotProblem {
   TensorDesc output;
   uint32_t axis = 0;
   uint64_t wrap = 0;  // added to negative indices: the size of the axis, or 0
-  uint64_t on = 0;    // where OnValue is in ValuesTensor, in elements; OffValue comes first
+  uint64_t on = 0;    // the offset of OnValue in ValuesTensor, in elements; OffValue is first
 };
 
-// The place along the axis that is on; not below its size when all are off. `index` is extended to 64 bits.
-// (constexpr: nvcc compiles it for the device, too.)
+// The place along the axis that is on; at least its size if all are off. `index` is extended to 64 bits.
+// (constexpr, so that nvcc compiles it for the device, too.)
 constexpr uint64_t PlaceOf(int64_t index, bool is_signed, uint64_t wrap) {
   return static_cast<uint64_t>(index) + (is_signed && index < 0 ? wrap : 0);
 }

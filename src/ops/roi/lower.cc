@@ -8,7 +8,7 @@
 namespace anydml {
 namespace {
 
-// How many regions ROITensor has, {1,...,regions,numbers}; 0 when its sizes are other ones.
+// The number of regions in ROITensor, {1,...,regions,numbers}; 0 if its sizes are different.
 uint32_t RegionCount(const TensorDesc& roi, uint32_t numbers) {
   if (roi.rank < 2 || roi.sizes[roi.rank - 1] != numbers) return 0;
   const auto leading = roi.sizes.begin() + roi.rank - 2;
@@ -23,7 +23,7 @@ Status CheckRegions(const OperatorDesc& desc, uint32_t numbers) {
                          " but must be {NumROIs,", numbers, "}, with 1s before it");
 }
 
-// Tensor `name` has a grid for every region: {regions, channels, any, any}.
+// Tensor `name` must have a grid for every region: {regions, channels, any, any}.
 Status CheckGrid(const OperatorDesc& desc, std::string_view name, uint32_t regions, uint32_t channels) {
   Dimensions sizes = desc.tensor(name)->sizes;
   sizes[0] = regions;
@@ -35,7 +35,7 @@ Status CheckPooling(const OperatorDesc& desc, FeatureLevel) {
   const auto typed = RoiPoolingDesc::From(desc);
   ANYDML_RETURN_IF_ERROR(CheckRegions(desc, 5));
   ANYDML_RETURN_IF_ERROR(CheckGrid(desc, "OutputTensor", RegionCount(typed.roi, 5), typed.input.sizes[1]));
-  // ONNX Runtime has always put the height first.
+  // ONNX Runtime has always passed the height first.
   const uint32_t height = typed.output.sizes[2], width = typed.output.sizes[3];
   const Size2D& size = typed.pooled_size;
   if ((size.width == width && size.height == height) || (size.width == height && size.height == width))
@@ -45,7 +45,7 @@ Status CheckPooling(const OperatorDesc& desc, FeatureLevel) {
                          "}, the last dimensions of OutputTensor");
 }
 
-// What all that aligns has in common.
+// The checks that all ROI_ALIGN operators share.
 Status CheckAlignment(const OperatorDesc& desc, uint32_t minimum, uint32_t maximum, ReduceFunction function) {
   ANYDML_RETURN_IF_ERROR(CheckRegions(desc, 4));
   const uint32_t regions = RegionCount(*desc.tensor("ROITensor"), 4);
@@ -120,7 +120,7 @@ RoiProblem ProblemOf(RoiKind kind, const TensorDesc& image, const TensorDesc& ro
   return problem;
 }
 
-// The attributes that all alignments have.
+// The attributes that all ROI_ALIGN operators share.
 template <typename Desc>
 void ReadAlignment(const Desc& typed, RoiProblem* problem) {
   problem->index_type = typed.batch_indices.type;
@@ -195,7 +195,7 @@ Status InferPooling(OperatorDesc* desc) {
   return {};
 }
 
-// A grid's size is the caller's choice; one number where there is none.
+// The caller chooses a grid's size; by default it is one number.
 Status InferAlign(OperatorDesc* desc) {
   const TensorDesc *input = nullptr, *roi = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputTensor", &input));
@@ -206,7 +206,7 @@ Status InferAlign(OperatorDesc* desc) {
   return {};
 }
 
-// Without InputTensor the image's size is the caller's choice, too.
+// Without InputTensor the caller also chooses the image's size.
 Status InferGradient(OperatorDesc* desc) {
   const TensorDesc *gradient = nullptr, *roi = nullptr;
   ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputGradientTensor", &gradient));

@@ -16,7 +16,7 @@ struct Place {
   bool inside;
   uint32_t first, second;
   float weight;
-  float share;  // of the way from the region's begin to its end
+  float share;  // the relative distance from the region's begin to its end
 };
 
 float Mixed(float a, float b, float weight) { return weight == 0 ? a : a * (1 - weight) + b * weight; }
@@ -49,7 +49,7 @@ class RoiReference final : public Kernel {
   }
 
  private:
-  // A number of the grid, as a gradient sees it: its samples, row by row.
+  // The samples of a number of the grid, for a gradient, row by row.
   struct Samples {
     std::vector<Place> rows, columns;
     size_t count() const { return rows.size() * columns.size(); }
@@ -90,7 +90,7 @@ class RoiReference final : public Kernel {
                Offset(p_.image_strides, ImageOf(arguments, region), channel, row, column));
   }
 
-  // [begin, end) of one direction.
+  // [begin, end) in one direction.
   static std::array<double, 2> PooledBox(float low, float high, float scale, uint32_t output,
                                          uint32_t outputs, uint32_t size) {
     const auto rounded = [scale](float x) {
@@ -118,7 +118,7 @@ class RoiReference final : public Kernel {
     return value;
   }
 
-  // The samples of one direction of a number.
+  // The samples of a number in one direction.
   std::vector<Place> PlacesOf(float low, float high, float scale, uint32_t output, uint32_t outputs,
                               uint32_t size) const {
     const float begin = low * scale, length = (high - low) * scale;
@@ -182,7 +182,7 @@ class RoiReference final : public Kernel {
       }
       return result;
     };
-    std::vector<float> rows;  // each reduced by itself
+    std::vector<float> rows;  // each reduced separately
     for (const Place& y : samples.rows) {
       std::vector<float> values;
       for (const Place& x : samples.columns) {
@@ -199,7 +199,7 @@ class RoiReference final : public Kernel {
     return p_.maximum ? result : result / static_cast<float>(samples.count());
   }
 
-  // Calls body(y, x, gradient) for every sample that has a part in a number of the grid.
+  // Calls body(y, x, gradient) for every sample that contributes to a number of the grid.
   template <typename Body>
   void ForSources(const KernelArguments& arguments, const Dimensions& at, Body&& body) const {
     const Samples samples = SamplesOf(arguments, at);
@@ -250,7 +250,7 @@ class RoiReference final : public Kernel {
     });
   }
 
-  // In 256 sums in turn, which are added pairwise, as all implementations do.
+  // In 256 alternating sums, which are added pairwise, as all implementations do.
   void RoiGradient(const KernelArguments& arguments) const {
     for (uint32_t region = 0; region < p_.regions; ++region) {
       std::vector<std::array<float, 4>> sums(256, std::array<float, 4>{});

@@ -21,7 +21,7 @@ void Write(const TensorDesc& tensor, uint64_t offset, T value, Bytes* bytes) {
   std::memcpy(bytes->data() + offset * BitSize(tensor.type) / 8, &value, sizeof(value));
 }
 
-// Regions in and around an image; now and then numbers that are none. Strides may let them share numbers.
+// Regions in and around an image, sometimes with NaNs or infinities. Strides may let them share numbers.
 Bytes Regions(const TensorDesc& roi, uint32_t images, float width, float height, CaseMaker& make) {
   const bool wild = make.source().OneIn(8);
   std::mt19937_64 random(make.source().Word());

@@ -1,9 +1,8 @@
-// Where the samples of a region are, and what they give. constexpr functions are compiled for devices, too.
+// The places of a region's samples, and their values. constexpr functions are compiled for devices, too.
 //
 // Sums are in FLOAT32, over a grid's rows, its columns, a number's rows of samples and their columns, in this
-// order; a mean adds up every row of samples and then the rows, as one sum over all of many samples would
-// lose digits. Samples outside of the image are never visited: of a large region there may be any number of
-// them.
+// order; a mean sums every row of samples and then the rows, since a single sum over many samples would lose
+// digits. Samples outside the image are never visited, because a large region may have any number of them.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@ namespace anydml {
 struct RegionAxis {
   uint32_t size = 1;     // of the image
   uint32_t outputs = 1;  // of the grid
-  uint32_t samples = 1;  // for each of them
+  uint32_t samples = 1;  // per output
   float begin = 0;
   float length = 0;
-  float divisor = 1;  // between how many samples the length is shared
+  float divisor = 1;  // the number of samples by which the length is divided
   float step = 0;
-  bool is_middle = false;  // there is one sample, in the middle
+  bool is_middle = false;  // a single sample, in the middle
   bool linear = true;
   float input_offset = 0, output_offset = 0;
 };
@@ -32,7 +31,7 @@ struct SampleRange {
   uint64_t end = 0;
 };
 
-// 2^32 and more become the largest number that there is.
+// Saturates at 2^32 - 1.
 constexpr uint32_t CeilToCount(float x) {
   if (!(x > 0)) return 0;
   if (x >= 0x1p32f) return ~0u;
@@ -60,14 +59,14 @@ constexpr RegionAxis RegionAxisOf(const RoiProblem& p, float low, float high, fl
   return axis;
 }
 
-// Of sample `k` of the whole axis.
+// The place of sample `k` of the whole axis.
 constexpr float SamplePlace(const RegionAxis& axis, uint64_t k) {
   const float way =
       axis.is_middle ? axis.length * 0.5f : (static_cast<float>(k) - axis.output_offset) * axis.step;
   return way + axis.begin - axis.input_offset;
 }
 
-// How far from the begin of the region to its end: what a place depends on.
+// The relative position of a sample between the region's begin and end, on which its place depends.
 constexpr float SampleShare(const RegionAxis& axis, uint64_t k) {
   return axis.is_middle ? 0.5f : (static_cast<float>(k) - axis.output_offset) / axis.divisor;
 }
@@ -82,8 +81,8 @@ constexpr Taps SampleTaps(const RegionAxis& axis, float x) {
   return taps;
 }
 
-// Those of samples [begin, end) for which `enters` holds and `leaves` does not; once either holds, it holds
-// for all that follow.
+// The samples of [begin, end) for which `enters` holds and `leaves` does not; both are monotonic: once true,
+// they stay true.
 template <typename Enters, typename Leaves>
 constexpr SampleRange RangeBetween(uint64_t begin, uint64_t end, Enters enters, Leaves leaves) {
   const auto first_that = [](uint64_t low, uint64_t high, const auto& holds) {
@@ -101,7 +100,7 @@ constexpr SampleRange RangeBetween(uint64_t begin, uint64_t end, Enters enters, 
   return {first, first_that(first, end, leaves)};
 }
 
-// The samples of output `output` that are inside of the image.
+// The samples of output `output` that are inside the image.
 constexpr SampleRange InsideSamples(const RegionAxis& axis, uint32_t output) {
   const uint64_t begin = uint64_t{output} * axis.samples, end = begin + axis.samples;
   const bool descends = axis.step < 0;
@@ -118,12 +117,12 @@ constexpr SampleRange InsideSamples(const RegionAxis& axis, uint32_t output) {
 
 // The samples of the whole axis that take element `index` of the image.
 constexpr SampleRange SamplesThatTake(const RegionAxis& axis, uint32_t index) {
-  const auto reaches = [&axis, index](uint64_t k) {  // it, or one behind it
+  const auto reaches = [&axis, index](uint64_t k) {  // it, or a later one
     const float x = SamplePlace(axis, k);
     const Taps taps = SampleTaps(axis, x);
     return IsBehindBegin(x) && taps.first + (taps.count - 1) >= index;
   };
-  const auto is_reached = [&axis, index](uint64_t k) {  // it, or one before it
+  const auto is_reached = [&axis, index](uint64_t k) {  // it, or an earlier one
     const float x = SamplePlace(axis, k);
     return IsBeforeEnd(axis, x) && SampleTaps(axis, x).first <= index;
   };
@@ -134,7 +133,7 @@ constexpr SampleRange SamplesThatTake(const RegionAxis& axis, uint32_t index) {
       [&](uint64_t k) { return descends ? !reaches(k) : !is_reached(k); });
 }
 
-// Elements with the weight 0 are left out.
+// Elements with weight 0 are ignored.
 constexpr float MixOf(float a, float b, float weight) {
   return weight == 0 ? a : a * (1 - weight) + b * weight;
 }
@@ -150,7 +149,7 @@ constexpr float SampleValue(const Taps& y, const Taps& x, const Load& load) {
   return y.count == 1 ? upper : MixOf(upper, row(y.first + 1), y.second);
 }
 
-// NaN, where either is; +0 is larger than -0.
+// NaN if either is; +0 is larger than -0.
 constexpr float LargerOf(float a, float b) {
   // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   if (a != a) return a;
@@ -186,8 +185,8 @@ constexpr float AlignedValue(const RoiProblem& p, const RegionAxis& y, const Reg
   return p.maximum ? sum : sum / static_cast<float>(all);
 }
 
-// The samples of a number of the grid through which its gradient goes: all inside of the image, or the first
-// of the largest ones.
+// The samples of a number through which its gradient flows: all inside the image, or the first of the largest
+// ones.
 template <typename Load>
 constexpr void FindSources(const RoiProblem& p, const RegionAxis& y, const RegionAxis& x, uint32_t row,
                            uint32_t column, const Load& load, SampleRange* rows, SampleRange* columns) {
@@ -214,13 +213,13 @@ constexpr void FindSources(const RoiProblem& p, const RegionAxis& y, const Regio
   *columns = {best_column, best_column + 1};
 }
 
-// What a gradient gives to each of its samples.
+// The gradient of each of a number's samples.
 constexpr float SampleGradient(const RoiProblem& p, const RegionAxis& y, const RegionAxis& x,
                                float gradient) {
   return p.maximum ? gradient : gradient / static_cast<float>(uint64_t{y.samples} * x.samples);
 }
 
-// How a sample's value changes along x, then along y; 0 where both neighbours are one element.
+// The derivative of a sample's value along x, then along y; 0 if both neighbours are the same element.
 template <typename Load>
 constexpr float SlopeX(const Taps& y, const Taps& x, const Load& load) {
   if (x.count == 1) return 0;
@@ -237,8 +236,8 @@ struct RegionGradient {
   float sums[4] = {};
 };
 
-// The numbers of a region are added up in this many sums, in turn, and those pairwise: the first with the one
-// in the middle, and so on.
+// The numbers of a region are added in this many sums, in turn, and those pairwise: the first with the one in
+// the middle, and so on.
 inline constexpr uint32_t kRegionSums = 256;
 
 template <typename Load>
@@ -264,7 +263,7 @@ constexpr void AddRegionGradient(const RoiProblem& p, const RegionAxis& y, const
   }
 }
 
-// What sample `taps` takes of element `index`.
+// The weight of element `index` in the sample `taps`.
 constexpr float TapWeight(const Taps& taps, uint32_t index) {
   if (taps.count == 1) return 1;
   return index == taps.first ? 1 - taps.second : taps.second;
@@ -276,7 +275,7 @@ struct PooledRange {
   uint32_t end = 0;
 };
 
-// Halves away from zero; what no image reaches is cut.
+// Halves away from zero; clamped beyond the size of any image.
 constexpr int64_t RoundedPlace(float x) {
   constexpr float kFar = 0x1p30f;
   if (!(x > -kFar)) return x < 0 ? -(int64_t{1} << 30) : 0;  // NaN: 0
@@ -298,7 +297,7 @@ constexpr PooledRange PooledRangeOf(float low, float high, float scale, uint32_t
   return {clamped(begin), clamped(end)};
 }
 
-// 0 where there is nothing.
+// 0 if the range is empty.
 template <typename Load>
 constexpr float PooledValue(const PooledRange& rows, const PooledRange& columns, const Load& load) {
   float largest = 0;

@@ -1,4 +1,4 @@
-// Row by row along the last dimension, where windows that are side by side have their taps side by side.
+// Row by row along the last dimension, where neighbouring windows have neighbouring taps.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -128,7 +128,7 @@ class FoldRows final : public Kernel {
  private:
   uint64_t RowBytes() const { return SaturatingAlignUp(uint64_t{last_.input} * sizeof(double), 64); }
 
-  // A tap of a channel: a row of the columns, which has an element for each window.
+  // A tap of a channel: a row of the columns, which has an element per window.
   template <typename T>
   void UnfoldRow(const KernelArguments& arguments, uint64_t unit) const {
     const uint64_t taps = p_.Taps(), rows = p_.channels * taps, n = unit / rows, row = unit % rows;
@@ -173,7 +173,7 @@ class FoldRows final : public Kernel {
                       c * p_.Taps() * p_.column_strides[1];
     Coordinates tap{};
     do {
-      uint64_t window = 0;  // its number, in row-major order
+      uint64_t window = 0;  // its index in row-major order
       bool exists = true;
       for (uint32_t d = 0; d < outer_ && exists; ++d) {
         const uint32_t found = WindowWithTapAt(p_.axes[d], tap[d], place[d]);

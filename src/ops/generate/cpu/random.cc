@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// Blocks that are made at a time, in the lanes of vectors.
+// Blocks that are made at a time, one per vector lane.
 constexpr uint64_t kLanes = 16;
 constexpr uint64_t kBatchWords = 4 * kLanes;
 

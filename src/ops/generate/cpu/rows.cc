@@ -12,7 +12,7 @@ namespace {
 using Loop = LoopNest<4>::Loop;
 using Offsets = LoopNest<4>::Offsets;
 
-// Makes the iterations of a nest's innermost loop.
+// Runs the iterations of a nest's innermost loop.
 using MakeRow = void (*)(const GenerateProblem& p, const Loop& loop, const Offsets& at,
                          const std::byte* input, std::byte* output);
 

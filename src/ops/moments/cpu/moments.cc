@@ -10,8 +10,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kColumns = 256;      // sets at a time, where they are neighbours
-constexpr uint32_t kAddedInFloat = 64;  // numbers of a set before their sum goes to a wider one
+constexpr uint64_t kColumns = 256;      // sets at a time, if they are contiguous
+constexpr uint32_t kAddedInFloat = 64;  // numbers of a set that are added before their sum goes to a wider
+                                        // one
 
 using Kept = LoopNest<4>::Offsets;  // into input, gradients, centers, results
 
@@ -31,7 +32,7 @@ float TermOf(MomentTerm term, float x, float gradient, float center) {
   return 0;
 }
 
-// Adds to sums of columns; the switch is outside of the loop.
+// Adds to sums of columns; the switch is outside the loop.
 void AddRow(MomentTerm term, const float* x, const float* gradient, const float* center, float* sums,
             uint64_t count) {
   const auto add = [&]<MomentTerm kTerm>() {
@@ -67,8 +68,8 @@ double SumOfRow(MomentTerm term, const float* x, const float* gradient, uint64_t
   return 0;
 }
 
-// Sums go over units: a set, or kColumns neighbouring ones. Where units are few, sets are cut in parts,
-// always in the same way, so that numbers do not depend on how many threads there are.
+// Sums are computed in units: a set, or kColumns contiguous ones. If there are few units, sets are cut into
+// parts, always in the same way, so that results do not depend on the number of threads.
 class MomentsCpu final : public Kernel {
  public:
   MomentsCpu(const MomentsProblem& problem, const LowerContext& context)
@@ -123,7 +124,7 @@ class MomentsCpu final : public Kernel {
  private:
   uint64_t width() const { return std::min(columns_.size, kColumns); }
 
-  // The first set of a unit, and how many there are.
+  // The first set of a unit, and their number.
   uint64_t SetsOf(uint64_t unit, Kept* offsets) const {
     const uint64_t first = unit % blocks_ * kColumns;
     *offsets = OffsetsOf(outer_, unit / blocks_);
@@ -140,7 +141,7 @@ class MomentsCpu final : public Kernel {
     return row;
   }
 
-  // What elements are measured from: the mean that the pass before has found, the center, or 0.
+  // Loads what is subtracted from elements: the mean from the previous pass, the center, or 0.
   void LoadCenters(const KernelArguments& arguments, uint32_t pass, const Kept& offsets, uint64_t sets,
                    float* centers) const {
     const MomentTerm term = problem_.pass(pass).term;
@@ -223,9 +224,9 @@ class MomentsCpu final : public Kernel {
   }
 
   const MomentsProblem problem_;
-  const uint64_t elements_;  // of a set
+  const uint64_t elements_;  // per set
   LoopNest<4> outer_;
-  LoopNest<4>::Loop columns_;  // of one iteration where sets are not neighbours
+  LoopNest<4>::Loop columns_;  // one iteration if sets are not contiguous
   const LoadBlock load_;
   uint64_t blocks_;  // of columns
   uint64_t units_;

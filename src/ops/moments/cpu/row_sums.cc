@@ -15,8 +15,8 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sum of term(i) for whole vectors; *done elements were in them. Four sums that do not wait for each
-// other.
+// The sum of term(i) over whole vectors, which contain *done elements. Four independent sums hide the latency
+// of additions.
 template <class Term>
 HWY_INLINE float SumOfVectors(uint64_t count, uint64_t* done, const Term& term) {
   const hn::ScalableTag<float> d;
@@ -82,7 +82,7 @@ HWY_EXPORT(WholeProducts);
 #define ANYDML_WHOLE(function, ...) 0.0f
 #endif
 
-// What is not in vectors, which without Highway is everything, is one long sum: in FLOAT64.
+// The remainder after the vectors (without Highway everything) is one long sum, hence in FLOAT64.
 float SumOf(const float* x, uint64_t count) {
   uint64_t i = 0;
   double sum = ANYDML_WHOLE(WholeSum, x, count);

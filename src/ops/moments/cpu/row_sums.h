@@ -1,5 +1,5 @@
-// Sums of neighbouring FLOAT32 numbers, by vectors where there are. In FLOAT32: what is added up from them
-// should be a wider type, and rows short.
+// Sums of contiguous FLOAT32 numbers, vectorised if possible. They are FLOAT32: rows should be short, and
+// their sums be added in a wider type.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ void AddTo(const float* x, uint64_t count, bool squares, float* sums) {
   }
 }
 
-// Rows of sums: along the axis where that is the last dimension, otherwise along the last ones.
+// Rows of sums: along the axis if that is the last dimension, otherwise along the last ones.
 class WindowSumsCpu final : public Kernel {
  public:
   WindowSumsCpu(const WindowSumsProblem& problem, const LowerContext& context)
@@ -53,7 +53,7 @@ class WindowSumsCpu final : public Kernel {
 
  private:
   void SumRow(const KernelArguments& arguments, uint64_t place) const {
-    const uint64_t at = along_axis_ ? 0 : place % size_;  // on the axis
+    const uint64_t at = along_axis_ ? 0 : place % size_;  // position on the axis
     const auto row = OffsetsOf(rows_, along_axis_ ? place : place / size_);
     auto* const output = reinterpret_cast<float*>(arguments.outputs[0].data) + row[1];
     for (uint64_t begin = 0; begin < columns_.size; begin += kBlock) {
@@ -68,7 +68,7 @@ class WindowSumsCpu final : public Kernel {
     }
   }
 
-  // Of whole rows that are neighbours on the axis.
+  // Adds whole rows that are neighbours on the axis.
   void SumAcross(const std::byte* input, uint64_t offset, uint64_t at, uint64_t count, float* sums) const {
     const uint64_t last = std::min(at + after_, size_ - 1);
     for (uint64_t i = at - std::min(at, before_); i <= last; ++i) {
@@ -76,7 +76,7 @@ class WindowSumsCpu final : public Kernel {
     }
   }
 
-  // Of the row and itself, shifted.
+  // Adds shifted copies of the row itself.
   void SumAlong(const std::byte* input, uint64_t offset, uint64_t begin, uint64_t count, float* sums) const {
     for (uint64_t shift = 0; shift <= before_ + after_; ++shift) {
       // Sum i takes element i + shift - before_.
@@ -97,7 +97,7 @@ class WindowSumsCpu final : public Kernel {
   LoadBlock load_;
   uint64_t size_, before_, after_;
   bool along_axis_;
-  LoopNest<2> rows_;  // but for the axis; offsets into input and output
+  LoopNest<2> rows_;  // without the axis; offsets into input and output
   LoopNest<2>::Loop axis_, columns_;
   uint64_t places_;
   uint32_t parts_;

@@ -1,4 +1,4 @@
-// A row to be normalised, as the functions for the SIMD targets take it.
+// A row to normalise, as the functions for the SIMD targets take it.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace anydml {
 struct MvnRow {
   const float* x;
   float* y;            // may be x
-  const float* scale;  // null: there is none, or it is in `factor`
-  const float* bias;   // null: there is none, or it is in `offset`
-  const float* next;   // a row that will be read next: the cache may have it already
+  const float* scale;  // null: none, or included in `factor`
+  const float* bias;   // null: none, or included in `offset`
+  const float* next;   // the row to prefetch; may be in the cache already
   uint64_t length;
   bool use_mean, use_variance;
   float epsilon;

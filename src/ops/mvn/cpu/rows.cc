@@ -1,4 +1,4 @@
-// A row is read once from memory; it stays in the cache while it is measured and written.
+// Each row is read once from memory and stays in the cache while its statistics and results are computed.
 #include "ops/mvn/rows.h"
 
 #if ANYDML_HAVE_HIGHWAY
@@ -62,7 +62,7 @@ HWY_INLINE double SumOfRow(const float* x, uint64_t length, float center) {
   return sum;
 }
 
-// A NaN that was computed has the bits that it has on every machine.
+// Makes NaNs canonical.
 HWY_NOINLINE void MakeNansAlike(float* y, uint64_t length) {
   for (uint64_t i = 0; i < length; ++i) {
     if (std::isnan(y[i])) y[i] = std::numeric_limits<float>::quiet_NaN();
@@ -76,7 +76,7 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
   const float *const x = row.x, *const scale = row.scale, *const bias = row.bias;
   float* const y = row.y;
   const auto zero = hn::Zero(d);
-  // Zero as long as all results are finite: NaNs are looked for only where there may be some.
+  // Zero as long as all results are finite: NaNs are searched for only if there may be some.
   auto f0 = zero, f1 = zero, f2 = zero, f3 = zero;
   const float* const next = row.next;
   const auto write_some = [&](auto some, uint64_t i) HWY_ATTR {
@@ -131,7 +131,7 @@ namespace {
 
 HWY_EXPORT(NormalizeRow);
 
-// Halves are converted: a row when its turn comes, scale and bias when they change.
+// Halves are converted to FLOAT32: a row when it is processed, scale and bias when they change.
 class MvnRowsCpu final : public Kernel {
  public:
   MvnRowsCpu(const MvnProblem& problem, const MvnRows& rows, const LowerContext& context)
@@ -208,7 +208,7 @@ class MvnRowsCpu final : public Kernel {
   uint32_t parts_;
 };
 
-constexpr uint64_t kLongest = 1 << 16;  // what a second-level cache holds
+constexpr uint64_t kLongest = 1 << 16;  // fits into L2
 
 }  // namespace
 

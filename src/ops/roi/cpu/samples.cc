@@ -13,7 +13,7 @@ inline float NumberOf(Half x) { return ToFloat(x); }
 inline void Put(float* to, float x) { *to = OneNan(x); }
 inline void Put(Half* to, float x) { *to = ToHalf(OneNan(x)); }
 
-// What a run works on.
+// The operands of a run.
 template <typename T>
 struct Data {
   const T* image;
@@ -58,7 +58,7 @@ class Regions {
     }
   }
 
-  // The gradient of one channel of an image, added up in `plane`.
+  // The gradient of one channel of an image, summed in `plane`.
   void ImageGradient(uint32_t image, uint32_t channel, float* plane) const {
     std::fill_n(plane, uint64_t{p_.height} * p_.width, 0.0f);
     for (uint32_t region = 0; region < p_.regions; ++region) {
@@ -181,7 +181,7 @@ class RoiCpu final : public Kernel {
   RoiCpu(const RoiProblem& problem, uint32_t threads) : problem_(problem) {
     const uint64_t grids = uint64_t{problem.regions} * problem.channels;
     const uint64_t numbers = grids * problem.grid_height * problem.grid_width;
-    // A number takes as long as some hundred bytes.
+    // A number takes as long as moving some hundred bytes.
     constexpr uint64_t kBytes = 256;
     const uint32_t parts = PartsForBytes(numbers * kBytes, threads);
     const auto at_most = [parts](uint64_t count) {
