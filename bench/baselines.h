@@ -1,4 +1,4 @@
-// What one would write with the standard library: top-k by sorting a part of the indices.
+// Baselines with the standard library: top-k by partially sorting the indices.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Baselines {
  public:
   Baselines(const Case& c, const Inputs& inputs);
 
-  // Empty where comparing with `<` is no order (NaN) or the type has none (float16).
+  // Empty if `<` is no order for the data (NaN), or the type has none (float16).
   std::vector<std::string> variants() const;
   void Run(const std::string& variant);
   // Of the latest run: values, indices.

@@ -28,7 +28,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// splitmix64: the same numbers everywhere, which the standard's distributions do not promise.
+// splitmix64: the same numbers everywhere, which the standard's distributions do not guarantee.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -57,7 +57,7 @@ Bytes ToBytes(const std::vector<T>& elements) {
   return bytes;
 }
 
-// What the elements of a kind of data are, by their position.
+// Element i of a kind of data.
 float Element(const std::string& data, uint64_t i, uint64_t count, Random& random) {
   if (data == "normal") return random.Normal();
   if (data == "small") return 0.03f * random.Normal();
@@ -74,7 +74,7 @@ float Element(const std::string& data, uint64_t i, uint64_t count, Random& rando
   throw std::runtime_error("unknown data: " + data);
 }
 
-// "below-8-9": indices in turn below 8 and below 9; several of them are the same.
+// "below-8-9": indices alternately below 8 and below 9; some of them are equal.
 Bytes MakeIndices(const std::string& data, uint64_t count, Random& random) {
   const std::vector<std::string> limits = Split(data, '-');
   std::vector<uint32_t> indices(count);
@@ -88,7 +88,7 @@ Bytes MakeElements(const TensorDesc& tensor, const std::string& data, uint64_t s
   Random random(seed);
   const uint64_t count = ElementSpan(tensor);
   if (data.starts_with("below-")) return MakeIndices(data, count, random);
-  if (tensor.type == DataType::kInt8 && data == "normal") {  // in 8 bits: all of them, equally often
+  if (tensor.type == DataType::kInt8 && data == "normal") {  // all values of 8 bits, equally often
     std::vector<int8_t> elements(count);
     for (int8_t& element : elements) element = static_cast<int8_t>(random.Next() >> 56);
     return ToBytes(elements);
@@ -128,7 +128,7 @@ TensorDesc ParseTensor(const std::string& text, std::string* data) {
   return tensor;
 }
 
-// As if a graph were an operator, with any number of inputs.
+// The schema of a graph as if it were an operator, with any number of inputs.
 const OperatorSchema* GraphSchema() {
   static constexpr FieldSchema kFields[] = {
       {"InputTensors", FieldKind::kInput, FieldType::kTensorArray, false, 0, -1, nullptr},

@@ -96,7 +96,7 @@ std::string CompareIndices(const Case& c, const Inputs& inputs, const std::vecto
 std::string CompareScatter(const Case& c, const Bytes& indices, const Bytes& reference, const Bytes& values) {
   if (values == reference) return "equal";
   const TensorDesc& input = c.tensor("InputTensor");
-  const uint32_t first = input.rank - c.desc.uint("InputDimensionCount");  // those in front are padding
+  const uint32_t first = input.rank - c.desc.uint("InputDimensionCount");  // the first ones are padding
   const uint64_t slice = c.slice(), count = ElementCount(input);
   std::vector<uint8_t> hits(count / slice);
   for (uint64_t t = 0; t < c.tuples(); ++t) {
@@ -113,8 +113,8 @@ std::string CompareScatter(const Case& c, const Bytes& indices, const Bytes& ref
   return "duplicates";
 }
 
-// A type's numbers near 1 are `step` apart, the smallest ones `least`; what is `loose` away, relative to
-// numbers above 1, is another function.
+// A type's precision: its relative spacing (`step`), its smallest number (`least`), and the error, relative
+// to numbers above 1, from which on a result counts as wrong (`loose`).
 struct Precision {
   double step, least, max, loose;
 };
@@ -125,7 +125,7 @@ Precision PrecisionOf(DataType type) {
   return {0, 1, std::numeric_limits<double>::max(), 0};
 }
 
-// The largest power of two that is not above |x|.
+// The largest power of two not above |x|.
 double PowerBelow(double x) {
   return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0x7FF0000000000000u);
 }
@@ -133,8 +133,8 @@ double PowerBelow(double x) {
 std::string CompareNumbers(const Case& c, const Expected& expected, const Bytes& values) {
   const DataType type = c.desc.outputs()[0]->type;
   const Precision precision = PrecisionOf(type);
-  // Rounding once is half a unit, and a hair more for what goes through FLOAT32. FLOAT16's last rounding is
-  // granted one more; so is the reference's own one.
+  // Correct rounding is half a unit, slightly more for results that go through FLOAT32. FLOAT16's last
+  // rounding is allowed one unit more, and so is the reference's own.
   double bound = std::max(c.ulps, 0.5) + 0.001;
   if (c.ulps > 0 && type == DataType::kFloat16) bound += 1;
   const bool by_reference = expected.values.empty();

@@ -1,4 +1,4 @@
-// Whether a result is right.
+// Whether a result is correct.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace anydml::bench {
 
-// What a result should be.
+// The expected result.
 struct Expected {
   std::vector<Bytes> outputs;  // of the reference, in binding order; or
-  std::vector<double> values;  // of the first output, worked out in float64 by another library
+  std::vector<double> values;  // of the first output, computed in float64 by another library
 };
 
-// "equal" (bit for bit; of element-wise operators: as close as the case asks for), "ties" (the same values,
-// other indices, each at an element of that value), "duplicates" (other updates won where several meet),
-// "inexact: ..." (element-wise, further away, but the same function) or "wrong: ...".
+// "equal" (bit for bit; for element-wise operators within the case's error), "ties" (the same values with
+// other indices, each of an element with that value), "duplicates" (among several updates of an element
+// another one won), "inexact: ..." (element-wise, less accurate, but the same function) or "wrong: ...".
 std::string Compare(const Case& c, const Inputs& inputs, const Expected& expected,
                     const std::vector<Bytes>& outputs);
 

@@ -128,7 +128,7 @@ struct DmlRun::State {
 };
 
 DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies) {
-  std::optional<tools::ScopedVariable> force;  // read when the session's device is made
+  std::optional<tools::ScopedVariable> force;  // read when the session's device is created
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
   state_ = std::make_unique<State>();
   State& s = *state_;
@@ -145,13 +145,13 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
   for (uint32_t i = 0; i < std::max(copies, 1u); ++i) s.AddSet(c, inputs);
   Check(s.session->BeginList(/*timestamps=*/false));
   for (uint32_t i = 0; i < c.dispatches; ++i) {
-    // They write the same buffer, which Direct3D allows only with a barrier in between.
+    // They write to the same buffer, which Direct3D requires a barrier for.
     if (i > 0) s.session->RecordBarrier();
     s.Dispatch(s.sets[0]);
   }
   Check(s.session->EndList(&s.list));
   s.compiles = c.compiles;
-  if (s.compiles) Check(s.session->Execute(s.list));  // runs will not
+  if (s.compiles) Check(s.session->Execute(s.list));  // runs will not execute it
 }
 
 DmlRun::~DmlRun() = default;

@@ -1,4 +1,4 @@
-// Compiled for this machine (see CMakeLists.txt): a floor may use all that the processor has.
+// Compiled for this machine (see CMakeLists.txt), because a floor may use everything that the processor has.
 #include "floor.h"
 
 #include <sys/mman.h>
@@ -24,13 +24,13 @@ double Milliseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// The compiler must believe that somebody looks.
+// Keeps the compiler from removing the computation of a value.
 template <typename T>
 void Use(T& value) {
   asm volatile("" : : "r"(&value) : "memory");
 }
 
-// Without a pause: the answer comes at once, unless somebody else wants the processor.
+// Spins without a pause: the answer comes at once, unless another thread wants the processor.
 template <typename Ready>
 void Spin(Ready ready) {
   for (uint32_t i = 0; !ready(); ++i) {
@@ -38,7 +38,8 @@ void Spin(Ready ready) {
   }
 }
 
-// What writes at most one byte for so many is compared with reading: reductions.
+// Operators that write at most one byte per this many read ones, such as reductions, are compared with
+// reading.
 constexpr size_t kReadersWriteOne = 16;
 
 typedef uint64_t Vector __attribute__((vector_size(64)));
@@ -60,7 +61,7 @@ void Read(const std::byte* data, size_t bytes) {
 
 #if defined(__x86_64__)
 #define ANYDML_BENCH_STREAM 1
-// Past the caches: the target is not read first.
+// Non-temporal stores: the target is not read first.
 void Stream(std::byte* to, const std::byte* from, size_t bytes) {
   const size_t count = bytes / 16;
   for (size_t i = 0; i < count; ++i) {
@@ -72,7 +73,7 @@ void Stream(std::byte* to, const std::byte* from, size_t bytes) {
 }
 #endif
 
-// The operators' work on 8 elements, as plain C.
+// The operator's work on 8 elements, as plain C.
 void ScatterOfEight() {
   static float input[8] = {}, updates[4] = {1, 2, 3, 4};
   static uint32_t indices[4] = {7, 1, 3, 0};
@@ -98,7 +99,7 @@ void SumOfEight() {
 
 }  // namespace
 
-// Memory like the library's: aligned to huge pages, and in them where they are given.
+// Memory as the library allocates it: aligned to huge pages, and in them if the system provides them.
 struct Floor::Region {
   static constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -109,7 +110,7 @@ struct Floor::Region {
     const auto address = reinterpret_cast<uintptr_t>(mapping);
     data = reinterpret_cast<std::byte*>((address + kHugePage - 1) & ~(kHugePage - 1));
     if (size >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
-    std::memset(data, 1, size);  // else every page is the one of zeros
+    std::memset(data, 1, size);  // otherwise all pages would map the zero page
   }
   Region(Region&& other) noexcept
       : data(other.data),
@@ -141,7 +142,7 @@ Floor::Floor(const Case& c, const Inputs& inputs, uint32_t threads) : case_(c), 
     if (c.Is("SCATTER_ND") && !c.in_place) target_.emplace_back(inputs[0].size());
     return;
   }
-  // As many bytes as the operator reads and writes, at the speed of a copy or, where it writes few, of
+  // Moves as many bytes as the operator reads and writes, at the speed of a copy or, if it writes few, of
   // reading.
   size_t read = 0, written = 0;
   for (const Bytes& input : inputs) read += input.size();
@@ -168,7 +169,7 @@ std::vector<std::string> Floor::variants() const {
 }
 
 void Floor::Part(const std::string& variant, uint32_t thread) {
-  if (variant == "handover") return;  // being called and having answered is all of it
+  if (variant == "handover") return;  // the call and its answer are the whole measurement
   if (variant == "loop") return case_.Is("SCATTER_ND") ? ScatterOfEight() : SumOfEight();
   for (size_t r = 0; r < regions_.size(); ++r) {
     const auto [begin, size] = regions_[r].Share(thread, threads_);
@@ -184,9 +185,9 @@ void Floor::Part(const std::string& variant, uint32_t thread) {
   }
 }
 
-// The helpers spin between the runs, so that waking them is no part of the floor.
+// The helpers spin between runs, so that waking them is not part of the floor.
 std::vector<double> Floor::Time(const std::string& variant, uint32_t count, uint32_t warm) {
-  // A hand-over has a second thread do the work, as a queue does.
+  // For a hand-over, a second thread does the work, as with a queue.
   const bool hand_over = variant == "handover";
   const uint32_t helpers = hand_over ? 1 : variant == "loop" ? 0 : threads_ - 1;
   std::atomic<uint32_t> run{0}, done{0};

@@ -1,4 +1,4 @@
-// What no implementation can beat: moving the bytes.
+// The lower bound for every implementation: moving the bytes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Floor {
   const Case case_;
   const uint32_t threads_;
   std::vector<Region> regions_;  // what is read
-  std::vector<Region> target_;   // empty, or where the first is copied to
+  std::vector<Region> target_;   // empty, or the target of a copy
 };
 
 }  // namespace anydml::bench

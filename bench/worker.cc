@@ -1,13 +1,14 @@
 // Times AnyDML, the floors and the standard library's baselines for bench/run.py.
 //
-// Reads requests from the standard input, one per line: a command and key=value words.
-// Answers each with one line of JSON. All files are in the current folder.
+// Reads requests from the standard input, one per line: a command and key=value words. Answers each with one
+// line of JSON. All files are in the current folder.
 //
 //   prepare CASE        makes the input files
-//   reference CASE      runs cpu.reference; what the next ones expect, also cases that differ in K only
-//   expect CASE file=F  expects the reference's outputs, or, where a file is named, its float64 numbers
-//   compare prefix=P    compares P.values.bin and P.indices.bin with what is expected
-//   load CASE           gets everything ready; answers the names of the runs
+//   reference CASE      runs cpu.reference; its results are expected for later cases, also those that differ
+//   in K only
+//   expect CASE file=F  expects the reference's outputs or, with a file, its float64 numbers
+//   compare prefix=P    compares P.values.bin and P.indices.bin with the expected results
+//   load CASE           prepares the case; answers the names of the runs
 //   check run=R prefix=P      runs once and writes the outputs
 //   time run=R n=N warm=W     answers the milliseconds of N runs after W untimed ones
 //
@@ -88,7 +89,7 @@ class Worker {
   }
 
  private:
-  // Nothing is made twice in a row.
+  // Does not repeat the previous preparation.
   std::string Prepare(const Words& words) {
     case_ = ParseCase(words);
     if (case_.inputs_text == prepared_) return "{}";
@@ -194,7 +195,7 @@ class Worker {
     return "{}";
   }
 
-  // What was prepared.
+  // What was prepared: which inputs.
   std::string prepared_;  // which inputs
   Inputs inputs_;
   Case reference_case_;

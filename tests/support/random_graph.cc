@@ -228,8 +228,8 @@ std::vector<Bytes> RunOneByOne(test::DmlHarness& harness, const RandomGraph& gra
 
 namespace {
 
-// With outputs bound to the bytes of inputs, of all that may be there: as with outputs apart that have such
-// bytes before.
+// Outputs are bound to the bytes of every input that they may share; the result must equal that of separate
+// outputs which contain such bytes before the run.
 template <class Run>
 void ExpectSameInPlace(test::DmlHarness& harness, IDMLCompiledOperator* compiled, const RandomGraph& graph,
                        const std::vector<uint64_t>& sizes, const std::vector<Bound>& given, const Run& run) {

@@ -1,4 +1,4 @@
-// Random valid graphs of operators of all families, and running them.
+// Generates random valid graphs of operators of all families, and runs them.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,24 @@ struct RandomGraph {
   std::vector<bool> owned;  // inputs with OWNED_BY_DML
   std::vector<Bytes> constants;
   std::vector<Output> outputs;
-  // The passes make one operator of several, whose results are near those one by one (numbers up to 1; one by
-  // one, FLOAT16 logits up to 8 and weights are rounded). Other graphs give the same bytes.
+  // Passes fuse several operators into one, whose results are close to those one by one (numbers up to 1; one
+  // by one, FLOAT16 logits up to 8 and weights are rounded). Other graphs give the same bytes.
   bool attention = false;
 
   std::string ToString() const;
 };
 
-// Which operators: all, or those whose results are the same bytes whatever the layout (no sums).
+// Which operators: all, or those whose results are the same bytes for every layout (no sums).
 enum class GraphKinds { kAll, kExact };
 
 // The same for the same seed.
 RandomGraph MakeRandomGraph(uint64_t seed, GraphKinds kinds);
 
-// What the operators give one by one, a tensor's bytes per graph output; gaps are kGap.
+// The results of running the operators one by one, a tensor's bytes per graph output; gaps are kGap.
 std::vector<Bytes> RunOneByOne(test::DmlHarness& harness, const RandomGraph& graph);
-// What CompileGraph makes of it.
+// The results of the compiled graph.
 std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph);
-// The first difference between them, in a sentence; empty when there is none.
+// Describes the first difference; empty if there is none.
 std::string Difference(const RandomGraph& graph, const std::vector<Bytes>& got,
                        const std::vector<Bytes>& want);
 

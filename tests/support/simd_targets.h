@@ -6,7 +6,7 @@
 
 namespace anydml::testing {
 
-// Runs `body` with dispatch held to `target`.
+// Runs `body` with dispatch limited to `target`.
 template <typename Body>
 void WithTarget(int64_t target, Body&& body) {
   SCOPED_TRACE(hwy::TargetName(target));

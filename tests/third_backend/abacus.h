@@ -1,4 +1,4 @@
-// A device for tests whose memory nobody but its kernels can touch.
+// A device for tests whose memory only its kernels can access.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace anydml::abacus {
 
-// Where the bytes of an address of the device are; an address of the host stays as it is.
+// The place of the bytes at an address of the device; addresses of the host are returned unchanged.
 std::byte* Behind(const std::byte* address);
 
 void RegisterSoftmax(Column* column);

@@ -1,4 +1,4 @@
-// A backend as a module brings it: an adapter, memory, streams, and a column with one family.
+// A backend in a module: an adapter, memory, streams, and a column with one family.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace anydml {
 
-// This library has nothing for the host.
+// This library has no implementations for the host.
 const Column& HostColumn() {
   static const Column none;
   return none;
@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kAlignment = uint64_t{64} << 10, kMemoryBytes = uint64_t{64} << 30;
 
-// Addresses of the device, where no byte can be touched, and beside them the bytes.
+// Addresses of the device, which are inaccessible, and the bytes behind them.
 class AddressSpace {
  public:
   AddressSpace() : device_(Map(PROT_NONE)), bytes_(Map(PROT_READ | PROT_WRITE)) {}
@@ -49,7 +49,7 @@ class AddressSpace {
     return address;
   }
   void Give(std::byte* address, uint64_t bytes) {
-    madvise(Behind(address), bytes, MADV_DONTNEED);  // zeros when it is taken again
+    madvise(Behind(address), bytes, MADV_DONTNEED);  // it contains zeros when it is allocated again
     const std::lock_guard lock(mutex_);
     kept_[bytes].push_back(address);
   }
@@ -83,7 +83,7 @@ class DeviceMemory final : public Memory {
   const uint64_t taken_;
 };
 
-// What the host sees has one address for both.
+// Host-visible memory has the same address on both sides.
 class SharedMemory final : public Memory {
  public:
   SharedMemory(void* memory, uint64_t bytes) {

@@ -1,4 +1,4 @@
-// The one family that the device has: SOFTMAX of FLOAT32, in the obvious way.
+// The only family of this device: SOFTMAX of FLOAT32, in the obvious way.
 #include <cmath>
 
 #include "third_backend/abacus.h"

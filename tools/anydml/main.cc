@@ -45,13 +45,13 @@ Status RunCommand(std::span<const std::string> words, bool help, Output* output)
 Status RunWithoutExceptions(std::span<const std::string> words, bool help, Output* output) {
   try {
     return RunCommand(words, help, output);
-  } catch (const std::exception& error) {  // a file too large for this machine's memory, in practice
+  } catch (const std::exception& error) {  // in practice, a file too large for this machine's memory
     return Status(Code::kOutOfMemory, StrCat("out of memory (", error.what(), ")"));
   }
 }
 
 int Main(const std::vector<std::string>& words) {
-  // A reader that went away and a limit on the size of files are failed writes, with a sentence.
+  // A closed pipe and a limit on the size of files become failed writes, with a message.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   // Known before anything is parsed: a wrong option is to be reported in JSON, too.

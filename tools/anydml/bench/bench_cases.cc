@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxCases = 10000;
 
-// All values that one argument stands for: "a{1,2}" is "a1" and "a2".
+// Expands an argument to all its values: "a{1,2}" is "a1" and "a2".
 Status ExpandBraces(const FieldArgument& argument, const std::string& text, std::vector<std::string>* out) {
   const size_t open = text.find('{'), close = text.find('}');
   const bool is_json = text.find('"') != std::string::npos;  // an activation, with braces of its own
@@ -44,15 +44,15 @@ bool IsSwept(const std::vector<FieldArguments>& sweep, size_t field) {
   });
 }
 
-// What the name does not say yet of an input whose sizes and type it has: of random values the
-// settings that follow those.
+// The part of an input's text that the case's name does not already contain through sizes and type: for
+// random values, the settings that follow these.
 std::string BesidesShape(const std::string& text) {
   if (!text.starts_with("random:")) return StrCat(" ", text);
   const size_t equals = text.find('=');
   return equals == std::string::npos ? "" : StrCat(" ", text.substr(text.rfind(':', equals) + 1));
 }
 
-// An operator is a model of one dispatch.
+// Makes a model with one dispatch of the operator.
 void MakeModel(Operation* operation, Model* model) {
   ModelOperator& op = model->operators.emplace_back();
   op.name = operation->desc().schema->name;

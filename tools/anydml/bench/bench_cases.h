@@ -1,4 +1,4 @@
-// What `anydml bench` times: an operator for every combination of its fields' values, or a model.
+// The cases of `anydml bench`: an operator for every combination of its fields' values, or a model.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace anydml::tools {
 // One combination.
 using FieldArguments = std::vector<FieldArgument>;
 
-// Fields that are given several times, or with braces ("K={1,10}"), take each value in turn;
-// the last field changes fastest. A shell that knows braces makes several fields of them.
+// Fields that are given several times, or with braces ("K={1,10}"), take each value in turn; the last field
+// changes fastest. (A shell that expands braces makes several fields of one.)
 Status ExpandSweep(const FieldArguments& given, std::vector<FieldArguments>* out);
 
 struct BenchCase {
@@ -26,7 +26,7 @@ struct BenchCase {
   std::string type;
   std::vector<uint64_t> sizes;
   std::optional<uint64_t> k;  // of operators that have it
-  std::string variant;        // the values of other fields that are swept
+  std::string variant;        // the values of other swept fields
   Model model;
 };
 

@@ -13,7 +13,7 @@ namespace {
 using Row = std::vector<std::string>;
 
 double BytesPerSecond(const BenchResult& result) {
-  // A clock may be too coarse for a single short execution.
+  // The clock may be too coarse for a single short execution.
   return static_cast<double>(result.bytes) / std::max(result.device.p50, 1e-9);
 }
 
@@ -21,7 +21,7 @@ double FloorSeconds(const BenchResults& all, const BenchResult& result) {
   return static_cast<double>(result.bytes) / all.adapters[result.adapter].bandwidth;
 }
 
-// The same case on the first adapter, if that was timed.
+// The same case on the first adapter, if it was timed.
 const BenchResult* FirstAdapterResult(const BenchResults& all, const BenchResult& result) {
   for (const BenchResult& candidate : all.results) {
     if (candidate.adapter == 0 && candidate.info.name == result.info.name) return &candidate;
@@ -39,7 +39,7 @@ std::string Aligned(const std::vector<Row>& rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string blanks(widths[i] - row[i].size(), ' ');
-      const bool left = i < 2 || i + 1 == row.size();  // names, and the implementation
+      const bool left = i < 2 || i + 1 == row.size();  // names and implementations are left-aligned
       line += StrCat(i > 0 ? "  " : "", left ? "" : blanks, row[i], left ? blanks : "");
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -1,4 +1,4 @@
-// The results of `anydml bench`, for people and for programs.
+// The results of `anydml bench`, as a table and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BenchAdapter {
   double bandwidth = 0;  // bytes per second of a copy
 };
 
-// Of one case on one adapter; times in seconds.
+// The result of one case on one adapter; times in seconds.
 struct BenchResult {
   BenchCase info;      // its model is empty
   size_t adapter = 0;  // index
@@ -35,10 +35,10 @@ struct BenchResults {
   std::vector<BenchResult> results;  // a case's adapters one after the other
 };
 
-// Columns for people. With several adapters also how they compare with the first.
+// A table; with several adapters it includes a comparison with the first.
 std::string BenchTable(const BenchResults& results);
 std::string BenchCsv(const BenchResults& results);
-// The members "adapters" and "cases" of the present object.
+// The members "adapters" and "cases" of the open object.
 void WriteBenchJson(const BenchResults& results, bool why, JsonWriter* json);
 ReportSection BenchSection(const BenchResults& results);
 

@@ -14,7 +14,7 @@
 namespace anydml::tools {
 namespace {
 
-// Ctrl-C ends the timing and keeps what is complete; a second one ends the process as usual.
+// Ctrl-C stops the timing and keeps complete results; a second one ends the process as usual.
 struct StopOnInterrupt {
   StopOnInterrupt() { OnInterrupt(StopTiming); }
   ~StopOnInterrupt() { OnInterrupt(nullptr); }
@@ -45,13 +45,13 @@ SessionOptions Bench::OptionsFor(size_t adapter, bool debug) const {
   return options;
 }
 
-// Once per adapter, when there is something to be timed.
+// Once per adapter, when there is something to time.
 Status Bench::NeedBandwidth(size_t adapter) {
   BenchAdapter& entry = results_.adapters[adapter];
   if (entry.bandwidth > 0) return {};
   SessionOptions session_options = OptionsFor(adapter, /*debug=*/false);
   session_options.implementation.clear();
-  // The copy is not what the caller forces an implementation of.
+  // A forced implementation must not apply to the copy.
   const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   std::unique_ptr<Session> session;
   ANYDML_RETURN_IF_ERROR(Session::Create(session_options, &session));
@@ -64,7 +64,7 @@ Status Bench::Load(const FieldArguments& fields, const Session& session, BenchCa
                           options_.index_type, out);
 }
 
-// What is timed does not look at the data; this does, once.
+// Timed runs do not look for errors in the data; this does, once.
 Status Bench::CheckData(const Model& model, size_t adapter) const {
   if (options_.execution.allow_out_of_range) return {};
   std::unique_ptr<Session> session;
@@ -109,7 +109,7 @@ Status Bench::TimeOn(size_t adapter, const FieldArguments& fields) {
   return {};
 }
 
-// A case is timed on all adapters, or does not count.
+// A case counts only if it was timed on all adapters.
 Status Bench::RunCase(const FieldArguments& fields) {
   const size_t before = results_.results.size();
   std::string doing = options_.model.empty() ? options_.schema->name : options_.model;
@@ -121,7 +121,7 @@ Status Bench::RunCase(const FieldArguments& fields) {
   }
   const bool complete = results_.results.size() == before + results_.adapters.size();
   if (!complete) results_.results.resize(before);
-  // K beyond the axis, say: not every combination of a sweep makes sense.
+  // For example K beyond the axis: not every combination of a sweep is valid.
   if (status.code() != Code::kInvalidArgument || options_.sweep.size() == 1) return status;
   progress_.Clear();
   output_->Note(StrCat("left out: ", doing, ": ", status.message()));

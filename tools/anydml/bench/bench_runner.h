@@ -1,4 +1,4 @@
-// Goes through the cases and adapters of `anydml bench`.
+// Runs the cases of `anydml bench` on the adapters.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ struct BenchOptions {
   DataType index_type = DataType::kUnknown;
   bool csv = false;
   std::string report;
-  std::string command;  // as it was given, for the report
+  std::string command;  // as given, for the report
   std::vector<ReportSection> peers;
 
-  bool allow_outside = false;  // as the model may read files
-  std::string model;           // or, when empty:
+  bool allow_outside = false;  // let the model read files outside its folder
+  std::string model;           // or, if empty:
   const OperatorSchema* schema = nullptr;
-  std::vector<FieldArguments> sweep;  // one entry per case; none: only the peers are drawn
+  std::vector<FieldArguments> sweep;  // one entry per case; empty: only draws the peers
 };
 
 class Bench {
@@ -34,9 +34,9 @@ class Bench {
   Bench(const BenchOptions& options, Output* output)
       : options_(options), output_(output), progress_(options.sweep.size()) {}
 
-  // All adapters, before anything takes time.
+  // Finds all adapters, before anything takes time.
   Status FindAdapters(const std::string& compare);
-  // What was timed before something went wrong is in results() all the same.
+  // results() has what was timed even after an error.
   Status Run();
   const BenchResults& results() const { return results_; }
 
@@ -53,7 +53,7 @@ class Bench {
   Output* const output_;
   Progress progress_;
   BenchResults results_;
-  size_t done_ = 0;  // cases, with those that were left out
+  size_t done_ = 0;  // cases, including skipped ones
 };
 
 }  // namespace anydml::tools

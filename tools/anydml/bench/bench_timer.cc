@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kLeastIterations = 3;
-// Executions between two timestamps: enough that reading the clock is no matter.
+// The shortest time between two timestamps: long enough that reading the clock does not matter.
 constexpr double kLeastStampedSeconds = 200e-6;
 constexpr double kMostStamped = 64;
 
@@ -28,7 +28,7 @@ const DispatchCommand* AsDispatch(const ModelCommand& command) {
   return std::get_if<DispatchCommand>(&command.action);
 }
 
-// One dispatch that copies `bytes`.
+// A model with one dispatch that copies `bytes`.
 Model CopyModel(uint64_t bytes) {
   const OperatorSchema* schema = FindOperator("ELEMENT_WISE_IDENTITY");
   const auto count = static_cast<uint32_t>(bytes / sizeof(uint32_t));
@@ -76,7 +76,7 @@ Status ModelTimer::TimeOnce(const RecordedList& list, double* seconds) {
 }
 
 Status ModelTimer::Time(const TimingLimits& limits, Timings* out) {
-  // Two lists: the timestamps would be part of what the host's clock sees.
+  // Two lists, because timestamps would add to the host's measurement.
   RecordedList plain, stamped;
   ANYDML_RETURN_IF_ERROR(RecordList(1, false, &plain));
   double seconds = 0, fastest = kLeastStampedSeconds;

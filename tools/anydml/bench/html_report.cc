@@ -9,7 +9,7 @@
 namespace anydml::tools {
 namespace {
 
-// Colours are told apart by most people with a colour deficiency, and by shape besides.
+// The colours can be distinguished with most colour deficiencies; shapes differ, too.
 constexpr const char* kHead = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -95,7 +95,7 @@ std::string Percent(double share) {
 
 std::string Ratio(const ReportTime& time) { return FormatNumber(time.seconds / time.floor_seconds) + "×"; }
 
-// A mark at a share of the width, whatever the width is.
+// A mark at a fraction of the width, whatever the width is.
 std::string MarkAt(const LogAxis& axis, double value, const SeriesStyle& style, const std::string& text) {
   return StrCat("<svg class=\"point ", style.css_class, "\" x=\"", Percent(axis.Share(value)),
                 "\" y=\"50%\" overflow=\"visible\"><title>", Escape(text), "</title>", DrawMarker(style),
@@ -107,7 +107,7 @@ std::string LineAt(const LogAxis& axis, double value, const char* css_class) {
   return StrCat("<line class=\"", css_class, "\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"100%\"/>");
 }
 
-// One row per case: everybody's time as a multiple of the floor.
+// One row per case: all times as multiples of the floor.
 std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyles& styles) {
   double low = 1, high = 1;
   std::vector<std::string> names;
@@ -131,7 +131,7 @@ std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyl
   std::string rows;
   for (const ReportCase& c : cases) {
     std::string marks = LineAt(axis, 1, "dash floor0"), spoken;
-    // Ours come first in a case, and go on top.
+    // Ours come first in a case and are drawn on top.
     for (auto time = c.times.rbegin(); time != c.times.rend(); ++time) {
       const std::string text = StrCat(time->who, ": ", Ratio(*time), " the floor");
       marks += MarkAt(axis, time->seconds / time->floor_seconds, styles[time->who], text);
@@ -141,7 +141,7 @@ std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyl
                    "</div><div class=\"track\"><svg role=\"img\"><title>", Escape(spoken), "</title>", grid,
                    marks, "</svg></div></div>\n");
   }
-  // Numbers at both ends: there can be many rows in between.
+  // Numbers at both ends, since there can be many rows in between.
   return StrCat("<div class=\"distances\">\n<ul class=\"legend\">", legend, "</ul>\n", numbers, rows, numbers,
                 "</div>\n");
 }

@@ -1,4 +1,4 @@
-// A benchmark report as one HTML page that needs nothing else: no script, no font, no picture.
+// A benchmark report as one self-contained HTML page: no script, font or picture.
 #pragma once
 
 #include <string>

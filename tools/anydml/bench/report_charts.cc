@@ -10,10 +10,10 @@
 namespace anydml::tools {
 namespace {
 
-// The colours that the style sheet has; after the last one they begin again.
+// The number of colours in the style sheet; beyond it they repeat.
 constexpr size_t kOurColors = 4, kPeerColors = 7;
 
-// What a chart's x axis is: a dimension of the first input by its index, or K.
+// A chart's x axis: a dimension of the first input by its index, or K.
 constexpr size_t kOverK = SIZE_MAX;
 
 std::string SizesText(const ReportCase& c, size_t variable) {
@@ -24,7 +24,7 @@ std::string SizesText(const ReportCase& c, size_t variable) {
   return text;
 }
 
-// The same for all cases of a panel.
+// The properties that all cases of a panel share.
 std::string PanelTitle(const ReportCase& c, size_t variable, bool with_k = true) {
   std::string title = SizesText(c, variable);
   if (with_k && c.k && variable != kOverK) title += StrCat(", K = ", *c.k);
@@ -35,7 +35,7 @@ double Value(const ReportCase& c, size_t variable) {
   return static_cast<double>(variable == kOverK ? *c.k : c.sizes[variable]);
 }
 
-// The series of this name, added when it is new.
+// The series of this name, which is added if it is new.
 ChartSeries& SeriesOf(const std::string& name, const SeriesStyle& style, ChartPanel* panel) {
   for (ChartSeries& series : panel->series) {
     if (series.name == name) return series;
@@ -67,21 +67,21 @@ ChartPanel Draw(const Cases& cases, size_t variable, const SeriesStyles& styles)
             .points.push_back(Point(*c, x, time.floor_name, time.floor_seconds));
       }
     }
-    // From the last one: ours come first in a case, and are drawn over the others.
+    // From the last one, since ours come first in a case and are drawn over the others.
     for (auto time = c->times.rbegin(); time != c->times.rend(); ++time) {
       SeriesOf(time->who, styles[time->who], &panel).points.push_back(Point(*c, x, time->who, time->seconds));
     }
   }
   Sort(&panel);
-  // A peer may be missing in the first case: ours last all the same.
+  // A peer may be missing in the first case, but ours must come last.
   std::stable_partition(panel.series.begin(), panel.series.end(),
                         [](const ChartSeries& series) { return !series.name.starts_with(kOurs); });
   return panel;
 }
 
-// Ours, a line for each K, over the floor of the first.
+// Ours, a line for each K, with the floor of the first.
 ChartPanel DrawEveryK(const std::vector<Cases>& of_each_k, size_t variable, const SeriesStyles& styles) {
-  // What of ours, without our name, which would not fit.
+  // Our variant without our name, for which there is no room.
   const std::string_view what = std::string_view(of_each_k[0][0]->times[0].who).substr(kOurs.size());
   ChartPanel panel{StrCat(PanelTitle(*of_each_k[0][0], variable, false), ", every K", what), {}, true};
   for (const ReportCase* c : of_each_k[0]) {
@@ -100,7 +100,7 @@ ChartPanel DrawEveryK(const std::vector<Cases>& of_each_k, size_t variable, cons
   return panel;
 }
 
-// Those whose value changes, in groups that differ in nothing else.
+// Groups of cases that differ in the variable only, if its value changes.
 std::vector<Cases> GroupsOf(const Cases& cases, size_t variable) {
   std::map<std::tuple<std::string, std::string, uint64_t>, Cases> groups;
   for (const ReportCase* c : cases) {
@@ -120,7 +120,7 @@ bool DifferInK(const ReportCase& a, const ReportCase& b, size_t variable) {
   return a.k && b.k && a.variant == b.variant && SizesText(a, variable) == SizesText(b, variable);
 }
 
-// One chart of these cases, which are of one operator, type and rank.
+// Adds one chart of cases with the same operator, type and rank.
 void AddChart(const Cases& cases, size_t variable, const SeriesStyles& styles,
               std::set<const ReportCase*>* drawn, std::vector<Chart>* charts) {
   const std::vector<Cases> groups = GroupsOf(cases, variable);
@@ -167,7 +167,7 @@ void SeriesStyles::Add(const std::string& name, const char* prefix, size_t* coun
   const bool is_ours = *prefix == 'o';
   const size_t index = (*count)++;
   const size_t color = is_ours ? index % kOurColors : *prefix == 'p' ? index % kPeerColors : index % 2;
-  // The first shape is ours only.
+  // Only ours have the first shape.
   styles_[name] = {StrCat(prefix, color), is_ours ? index * 2 : 1 + index % 6};
 }
 
@@ -180,7 +180,7 @@ std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyle
     for (size_t dimension = 0; dimension < std::get<2>(kind); ++dimension) {
       AddChart(alike, dimension, styles, &drawn, &charts);
     }
-    // What a panel over a size has for every K is not drawn against K again.
+    // What a panel over a size shows for every K is not drawn over K again.
     Cases rest;
     for (const ReportCase* c : alike) {
       const auto is_new = [&](const ReportCase* other) {

@@ -1,4 +1,4 @@
-// Which charts a report has.
+// Selects the charts of a report.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace anydml::tools {
 
-// Everybody's look, the same in all charts of a report.
+// The look of all series, the same in all charts of a report.
 class SeriesStyles {
  public:
   explicit SeriesStyles(const Report& report);
@@ -23,8 +23,8 @@ class SeriesStyles {
   std::map<std::string, SeriesStyle> styles_;
 };
 
-// Time against each dimension of the first input: one chart per operator and type, in it a panel per group of
-// cases that differ in that dimension only, and one with ours for every K. Against K where no dimension
+// Charts of time over each dimension of the first input, one per operator and type; each has a panel per
+// group of cases that differ in that dimension only, and one with ours for every K. Over K if no dimension
 // changes.
 std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyles& styles);
 

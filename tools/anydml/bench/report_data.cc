@@ -34,7 +34,7 @@ void Erase(const std::string& part, std::string* text) {
   if (const size_t at = text->find(part); at != std::string::npos) text->erase(at, part.size());
 }
 
-// The name without the sizes and K that the record names on its own: "topk-ascending".
+// The name without the sizes and K, which the record has as separate members: "topk-ascending".
 std::string Variant(const ReportCase& record) {
   std::string sizes;
   for (const uint64_t size : record.sizes) sizes += StrCat(sizes.empty() ? "-" : "x", size);

@@ -11,7 +11,7 @@
 namespace anydml::tools {
 namespace {
 
-// In the SVG's own units, which are about pixels on a phone.
+// In SVG units, which are about pixels on a phone.
 constexpr double kWidth = 300, kHeight = 216, kLeft = 68, kRight = 288, kTop = 22, kBottom = 178;
 constexpr double kLabelWidth = 50, kLabelHeight = 12;
 
@@ -21,10 +21,10 @@ std::string Coordinate(double value) {
   return text;
 }
 
-// What the panels of a chart have in common.
+// Shared by the panels of a chart.
 struct Axes {
   LogAxis x, y;
-  double right;  // where the lines' place ends: names may follow
+  double right;  // the right end of lines; names may follow
 
   double X(double value) const { return kLeft + (right - kLeft) * x.Share(value); }
   double Y(double value) const { return kBottom - (kBottom - kTop) * y.Share(value); }
@@ -71,8 +71,8 @@ std::string DrawAxes(const Chart& chart, const Axes& axes) {
                       ") rotate(-90)\" text-anchor=\"middle\">time</text>\n");
 }
 
-// The names of lines, right of their ends; where lines end together the names stand below each other. The
-// floor's is in the legend.
+// The names of lines, right of their ends; if lines end close together, the names are moved below each other.
+// The floor's name is in the legend.
 std::string DrawLabels(const ChartPanel& panel, const Axes& axes) {
   std::vector<std::pair<double, const ChartSeries*>> labels;
   for (const ChartSeries& series : panel.series) {
@@ -130,7 +130,7 @@ std::string Escape(std::string_view text) {
 }
 
 LogAxis::LogAxis(double low, double high) : low_(std::log10(low)), high_(std::log10(high)) {
-  // What hardly differs should look so, and there should be two numbers at least.
+  // Small differences should look small, and there should be at least two numbers.
   const double margin = std::max(0.06 * (high_ - low_), (0.8 - (high_ - low_)) / 2);
   low_ -= margin;
   high_ += margin;
@@ -141,7 +141,7 @@ double LogAxis::Share(double value) const { return (std::log10(value) - low_) / 
 std::vector<double> LogAxis::Ticks() const {
   const bool few = high_ - low_ < 2;
   std::vector<double> ticks;
-  // Beyond five decades every second one has a number.
+  // Beyond five decades not every one has a number.
   const int step = static_cast<int>(std::ceil((high_ - low_) / 5));
   for (int exponent = static_cast<int>(std::floor(low_)); exponent <= high_; ++exponent) {
     if (exponent % step != 0) continue;
@@ -184,7 +184,7 @@ std::string DrawChart(const Chart& chart, std::string_view id) {
       names += StrCat(names.empty() ? "" : ", ", series.name);
       lines += DrawSeries(series, axes);
       if (!panel.labelled && known.insert(series.name).second) {
-        keys.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
+        keys.insert(0, DrawKey(series.name, series.style));  // in the order of drawing, topmost first
       }
     }
     legend += keys;

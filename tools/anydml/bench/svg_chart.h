@@ -7,18 +7,18 @@
 
 namespace anydml::tools {
 
-// Text as HTML or XML, also inside attributes.
+// Escapes text for HTML or XML, also inside attributes.
 std::string Escape(std::string_view text);
 
 struct ChartPoint {
   double x = 0, y = 0;  // above 0
-  std::string text;     // shown when pointed at
+  std::string text;     // tooltip
 };
 
-// How a series looks: the page's style sheet has the colours of these classes.
+// The look of a series; the page's style sheet has the colours of the classes.
 struct SeriesStyle {
   std::string css_class;  // "ours0", "peer3", "floor"
-  size_t marker = 0;      // one of a few shapes; not of floors, which are dashed lines
+  size_t marker = 0;      // one of a few shapes; unused for floors, which are dashed lines
 };
 
 struct ChartSeries {
@@ -28,12 +28,12 @@ struct ChartSeries {
 };
 
 struct ChartPanel {
-  std::string title;                // empty where there is one panel only
+  std::string title;                // empty if there is only one panel
   std::vector<ChartSeries> series;  // later ones are drawn over earlier ones
-  bool labelled = false;            // the names stand at the lines, since the legend has not got them
+  bool labelled = false;            // names are at the lines instead of in the legend
 };
 
-// Small multiples: panels with the same axes, to be compared at a glance.
+// Small multiples: panels with the same axes, for comparison at a glance.
 struct Chart {
   std::string title;
   std::string x_name;
@@ -49,14 +49,14 @@ std::string DrawMarker(const SeriesStyle& style);
 // An entry of a legend, which is a list.
 std::string DrawKey(const std::string& name, const SeriesStyle& style);
 
-// The inside of a logarithmic axis: its ends, and which numbers to write.
+// A logarithmic axis: its ends, and which numbers to write.
 class LogAxis {
  public:
-  // `low` and `high` above 0. Both end up a little inside.
+  // `low` and `high` must be above 0. The axis extends slightly beyond both.
   LogAxis(double low, double high);
 
   double Share(double value) const;  // 0 to 1
-  // Powers of ten; and twice and five times them when those are few.
+  // Powers of ten; with few of them also twice and five times these.
   std::vector<double> Ticks() const;
 
  private:

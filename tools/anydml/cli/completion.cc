@@ -64,7 +64,7 @@ class Completer {
     }
   }
 
-  // "Field=" of those that are not there yet, or the values of the one that is.
+  // "Field=" of fields that are not given yet, or the values of the last one.
   void AddFields(const std::vector<std::string>& operands) {
     const size_t equals = word_.find('=');
     for (const FieldSchema& field : schema_->fields) {
@@ -131,7 +131,7 @@ class Completer {
     }
   }
 
-  // Of the operator that was named, or of all.
+  // Of the named operator, or of all.
   void AddImplementations(const std::string& head) {
     for (const OperatorSchema& schema : AllOperators()) {
       if (schema_ != nullptr && schema_->type != schema.type) continue;

@@ -1,4 +1,4 @@
-// What could stand in place of the last word of a command line.
+// Completions for the last word of a command line.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace anydml::tools {
 
 struct Candidate {
-  std::string text;         // the whole word; after one that ends in '=' the word goes on
+  std::string text;         // the whole word; after one that ends in '=' the word continues
   std::string description;  // may be empty
 };
 
@@ -17,7 +17,7 @@ struct Candidates {
   bool files = false;  // file names, too (after the last '=' of the word)
 };
 
-// `words` are those after "anydml" up to the cursor; the last one is being written.
+// `words` are those after "anydml" up to the cursor; the last one is incomplete.
 Candidates Complete(std::span<const std::string> words);
 
 }  // namespace anydml::tools

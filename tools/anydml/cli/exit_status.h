@@ -1,14 +1,15 @@
-// How a command ends: a Status, which main turns into an exit code and a sentence.
+// The result of a command: a Status, which main turns into an exit code and a message.
 #pragma once
 
 #include "base/status.h"
 
 namespace anydml::tools {
 
-// Not an HRESULT: the command was not understood, nothing was tried.
+// Not an HRESULT: the command line is wrong, nothing was tried.
 inline constexpr Code kBadUsage = static_cast<Code>(2);
 
-// Ctrl-C, where a command ends by itself then. As shells call a program that the signal ended.
+// Ctrl-C, if a command then ends by itself. The exit code that shells report for a program ended by that
+// signal.
 inline constexpr Code kInterrupted = static_cast<Code>(130);
 
 template <typename... Args>
@@ -17,8 +18,8 @@ Status UsageError(const Args&... args) {
 }
 
 // 0 done, 1 failed, 2 bad usage, 3 not supported by this version or adapter, 130 interrupted. What a feature
-// level refuses has failed: DirectML does not tell it from another wrong argument. (Of an ONNX model it is
-// an operator that is not supported.)
+// level refuses has failed, because DirectML does not distinguish it from other wrong arguments. (For an ONNX
+// model, 3 is an unsupported operator.)
 inline int ExitCode(const Status& status) {
   if (status.ok()) return 0;
   if (status.code() == kBadUsage) return 2;

@@ -35,7 +35,7 @@ std::string Padded(std::string text, size_t width) {
   return text;
 }
 
-// Text for troff: no character means anything special.
+// Escapes text for troff.
 std::string Troff(std::string_view text) {
   std::string result;
   if (text.starts_with('.') || text.starts_with('\'')) result = "\\&";

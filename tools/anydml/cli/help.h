@@ -1,4 +1,4 @@
-// What --help and the manual page say, from the commands' tables.
+// The text of --help and of the manual page, from the commands' tables.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ Status ErrnoStatus(const std::string& path) {
   return Status(Code::kFail, StrCat(path, ": ", std::strerror(errno)));
 }
 
-// As many bytes as there are, up to `bytes`; -1 and errno when they cannot be read.
+// Reads as many bytes as there are, up to `bytes`; -1 and errno if that fails.
 ssize_t ReadUpTo(int file, std::byte* to, size_t bytes) {
   size_t filled = 0;
   while (filled < bytes) {

@@ -1,4 +1,4 @@
-// Whole files in memory.
+// Reads whole files into memory.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct InputPath {
 // Only regular files, whose size is known before they are read, and at most `max_bytes`.
 Status ReadFile(const InputPath& path, uint64_t max_bytes, std::vector<std::byte>* bytes);
 
-// A quarter of this machine's memory, for all buffers of a model together: next to a buffer there may be the
-// values that it gets or that are read back from it, and operators need memory of their own.
+// A quarter of this machine's memory, for all buffers of a model together: besides a buffer there may be its
+// initial values or the values read back, and operators need memory of their own.
 uint64_t LargestBuffer();
 
 }  // namespace anydml::tools

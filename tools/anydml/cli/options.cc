@@ -71,7 +71,7 @@ Status Arguments::Parse(std::span<const Option> options, std::span<const std::st
     if (!option->needs_value()) {
       if (equals != std::string::npos && option->value_name.empty())
         return UsageError(name, " takes no value");
-      // `run model.onnx --profile trace.json`: after the model the word is nothing else.
+      // `run model.onnx --profile trace.json`: after the model, the word can only be the option's value.
       const bool follows = equals == std::string::npos && !option->value_name.empty() && !operands_.empty() &&
                            i + 1 < words.size() && words[i + 1].ends_with(".json");
       if (follows) ++i;

@@ -1,10 +1,10 @@
-// Command-line options. One table per command says what they are: parsing, --help, the
-// manual page and completion all read it.
+// Command-line options. One table per command describes them; parsing, --help, the manual page and completion
+// all use it.
 //
-// The 30 lines that parse are our own and not CLI11's (2.1), which suggests nothing for a mistyped option,
-// takes the next word for a value that may be left out (--junit model.json), splits an operand such as [1,2],
-// and has neither manual page nor completion, which need the table anyhow; its header takes 13 s to compile
-// where options.cc takes one.
+// The 30 lines of parsing are our own rather than CLI11's (2.1): that makes no suggestions for a mistyped
+// option, takes the next word as an optional value (--junit model.json), splits an operand such as [1,2], and
+// has neither manual page nor completion, which need the table anyway; its header takes 13 s to compile where
+// options.cc takes one.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace anydml::tools {
 
-// What an option's value or a command's operand is, for completion.
+// The kind of an option's value or a command's operand, for completion.
 enum class ValueKind {
   kText,
   kFile,
@@ -33,14 +33,14 @@ enum class ValueKind {
 
 struct Option {
   std::string_view name;        // "--adapter"
-  std::string_view value_name;  // "ADAPTER"; empty: a flag; "[=FILE]": may be left out
+  std::string_view value_name;  // "ADAPTER"; empty: a flag; "[=FILE]": optional
   ValueKind kind;
   std::string_view help;
 
   bool needs_value() const { return !value_name.empty() && !value_name.starts_with('['); }
 };
 
-// What several commands take.
+// Options that several commands share.
 inline constexpr Option kAdapterOption = {"--adapter", "ADAPTER", ValueKind::kAdapter,
                                           "number, id or part of the name of an adapter (`anydml adapters`)"};
 inline constexpr Option kFeatureLevelOption = {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
@@ -50,18 +50,18 @@ inline constexpr Option kImplementationOption = {"--implementation", "NAME", Val
 inline constexpr Option kAllowOutsideOption = {"--allow-outside", "", ValueKind::kText,
                                                "let the model read and write files outside of its folder"};
 
-// What was given on the command line: "--name value", "--name=value", flags and, in
-// between or after "--", the operands.
+// A parsed command line: "--name value", "--name=value", flags and, in between or after "--", operands.
 class Arguments {
  public:
-  // Of an option that is given twice the last value counts.
+  // If an option is given twice, the last value counts.
   Status Parse(std::span<const Option> options, std::span<const std::string> words);
 
   bool Has(std::string_view option) const { return values_.contains(option); }
-  std::string Value(std::string_view option) const;                // empty when it was not given
-  std::vector<std::string> Values(std::string_view option) const;  // of one that may be given several times
+  std::string Value(std::string_view option) const;                // empty if it was not given
+  std::vector<std::string> Values(std::string_view option) const;  // of an option that may be given several
+                                                                   // times
   const std::vector<std::string>& operands() const { return operands_; }
-  // All of it, for a shell.
+  // The whole command line, quoted for a shell.
   std::string AsGiven() const;
 
  private:
@@ -79,7 +79,7 @@ struct ExecutionOptions {
 std::span<const Option> ExecutionOptionTable();
 Status ReadExecutionOptions(const Arguments& arguments, ExecutionOptions* out);
 
-// The value of --feature-level, or 0 when it was not given.
+// The value of --feature-level, or 0 if it was not given.
 Status ReadFeatureLevel(const Arguments& arguments, FeatureLevel* level);
 
 }  // namespace anydml::tools

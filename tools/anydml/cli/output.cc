@@ -17,7 +17,7 @@ const char* ErrorKind(const Status& status) {
   return kKinds[ExitCode(status)];
 }
 
-// Sentences quote names and paths that files hold.
+// Messages quote names and paths from files.
 std::string Lines(std::string_view text) {
   std::string result;
   for (size_t start = 0; start <= text.size();) {
@@ -62,7 +62,7 @@ void Output::Note(const std::string& sentence) const {
 
 Status Output::Finish(const Status& status) {
   if (json_) {
-    while (document_.depth() > 1) document_.End();  // where the command stopped
+    while (document_.depth() > 1) document_.End();  // closes what is open where the command stopped
     if (!status.ok()) {
       document_.Key("error").BeginObject();
       document_.Key("kind").String(ErrorKind(status));

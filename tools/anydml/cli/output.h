@@ -1,4 +1,4 @@
-// What a command says: text for people or, with --json, one JSON document.
+// A command's output: text or, with --json, one JSON document.
 #pragma once
 
 #include <string>
@@ -12,27 +12,27 @@ namespace anydml::tools {
 
 class Output {
  public:
-  // `quiet`: nothing is printed, for whoever only wants to know how it ends.
+  // `quiet`: prints nothing, for callers who need only the exit code.
   explicit Output(bool json, bool quiet = false);
 
   bool json() const { return json_; }
 
-  // Text goes to standard output at once; with --json it is left out.
+  // Text goes to standard output at once; with --json it is omitted.
   void Text(std::string_view text);
   std::string Paint(Style style, std::string_view text) const { return tools::Paint(stdout, style, text); }
 
   // A text that is the whole answer; with --json the member "text".
   void Page(std::string_view text);
 
-  // The document: an object, open from the start, to add members to. Without --json
-  // nobody reads it.
+  // The document: an object, open from the start, to which members are added. Without --json it is not
+  // printed.
   JsonWriter& document() { return document_; }
 
   // "anydml: note: ..." on standard error.
   void Note(const std::string& sentence) const;
 
-  // Ends the command: writes the document, with "error" where there is one, or the sentence.
-  // Returns the status, or that standard output could not be written.
+  // Ends the command: writes the document, with "error" if there is one, or the message. Returns the status,
+  // or an error if standard output could not be written.
   Status Finish(const Status& status);
 
  private:

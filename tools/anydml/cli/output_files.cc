@@ -41,17 +41,17 @@ bool WriteAll(int file, const void* data, size_t bytes) {
 
 struct Target {
   std::string path;
-  std::optional<struct stat> replaced;  // what is there now
+  std::optional<struct stat> replaced;  // the existing file
 };
 
-// Where the file really goes: renaming must replace what a link points to, not
-// the link, and never a device such as /dev/null.
+// Resolves links: renaming must replace the target of a link and not the link, and never a device such as
+// /dev/null.
 Status FindTarget(const std::string& path, Target* target) {
   std::filesystem::path resolved;
   ANYDML_RETURN_IF_ERROR(ResolveLinks(path, &resolved));
   target->path = resolved.string();
   struct stat info;
-  // Of the path as it was given, for the sentence; of a link to nothing it says that there is nothing.
+  // The original path, for the message; a dangling link counts as a missing file.
   if (stat(path.c_str(), &info) != 0) return errno == ENOENT ? Status() : CannotWrite(path);
   if (!S_ISREG(info.st_mode))
     return Status(Code::kFail, StrCat(path, ": cannot be written: not a regular file"));
@@ -60,15 +60,15 @@ Status FindTarget(const std::string& path, Target* target) {
   return {};
 }
 
-// The temporary files that exist. Whoever creates, renames or removes one holds the lock, so
-// that the thread below finds every one of them.
+// The existing temporary files. Code that creates, renames or removes one holds the lock, so that the thread
+// below finds them all.
 struct TemporaryFiles {
   std::mutex mutex;
   std::set<std::string> paths;
 };
 
 TemporaryFiles& AllTemporaryFiles() {
-  static auto* files = new TemporaryFiles;  // never destroyed: a signal may come at exit
+  static auto* files = new TemporaryFiles;  // never destroyed, because a signal may arrive during exit
   return *files;
 }
 
@@ -97,7 +97,7 @@ bool RenameTemporary(const std::string& temporary, const std::string& path) {
 
 std::atomic<void (*)()> on_interrupt{nullptr};
 
-// Waits for one of the signals and dies of it, as a program without this thread would.
+// Waits for one of the signals and then dies of it, as a program without this thread would.
 void WaitAndDie(sigset_t signals) {
   int number = 0;
   for (;;) {
@@ -107,15 +107,15 @@ void WaitAndDie(sigset_t signals) {
     handler();
   }
   TemporaryFiles& files = AllTemporaryFiles();
-  files.mutex.lock();  // for good: no file is created or named any more
+  files.mutex.lock();  // never released: no file is created or renamed any more
   for (const std::string& path : files.paths) unlink(path.c_str());
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   raise(number);
 }
 
-// mkstemp makes files for the owner only. A new file gets what open() would have given it, one that replaces
-// another the owner and the permissions of that.
+// mkstemp makes files for the owner only. A new file gets the permissions that open() would have set, a
+// replaced one those of the old file and its owner.
 bool SetMode(int file, const std::optional<struct stat>& replaced) {
   if (!replaced) {
     const mode_t mask = umask(0);
@@ -123,7 +123,7 @@ bool SetMode(int file, const std::optional<struct stat>& replaced) {
     return fchmod(file, 0666 & ~mask) == 0;
   }
   mode_t mode = replaced->st_mode & 0777;
-  // Where the group cannot be kept, the one that the file has instead may do what everybody may.
+  // If the group cannot be kept, the new group gets only the permissions of others.
   if (fchown(file, replaced->st_uid, replaced->st_gid) != 0) mode = (mode & 0707) | (mode & 0007) << 3;
   return fchmod(file, mode) == 0;
 }

@@ -1,4 +1,4 @@
-// Output files that appear complete or not at all.
+// Output files that appear completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace anydml::tools {
 // nothing, where the system lets it have no thread.
 Status RemoveTemporaryFilesOnSignals();
 
-// The next Ctrl-C calls `handler`, in another thread, instead of ending the process; null: as
-// usual again.
+// The next Ctrl-C calls `handler`, in another thread, instead of ending the process; null restores the
+// default.
 void OnInterrupt(void (*handler)());
 
-// Each file is written under a temporary name in its own folder; Commit gives
-// them their names. Without Commit nothing that existed before has changed.
+// Each file is written under a temporary name in its own folder; Commit renames them. Without Commit no
+// existing file changes.
 //
-// A file that is replaced keeps its permissions and, where the system lets us, its owner. A symbolic link
-// stays, and what it points to is replaced or created. Other hard links keep the old contents.
+// A replaced file keeps its permissions and, if the system allows it, its owner. A symbolic link stays, and
+// its target is replaced or created. Other hard links keep the old contents.
 class OutputFiles {
  public:
   OutputFiles() = default;
@@ -32,9 +32,9 @@ class OutputFiles {
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
-  // `data` holds the packed elements of `tensor` first.
+  // `data` begins with the packed elements of `tensor`.
   Status AddNpy(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data);
-  // Any sizes, which `data` fits, of elements of whole bytes.
+  // Elements of whole bytes, in any sizes that match `data`.
   Status AddNpy(const std::string& path, DataType type, const std::vector<int64_t>& sizes,
                 std::span<const std::byte> data);
   Status AddRaw(const std::string& path, std::span<const std::byte> data);
@@ -47,7 +47,7 @@ class OutputFiles {
     std::string temporary;
     std::string path;
   };
-  std::vector<Pending> pending_;  // the temporary files are the process's, too (output_files.cc)
+  std::vector<Pending> pending_;  // the process also tracks these temporary files (output_files.cc)
 };
 
 }  // namespace anydml::tools

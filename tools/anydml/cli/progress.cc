@@ -28,7 +28,7 @@ void Progress::Show(size_t done, const std::string& doing) {
   const size_t filled = std::min(done * kBar / total_, kBar);
   const std::string line = StrCat("[", std::string(filled, '#'), std::string(kBar - filled, '.'), "] ", done,
                                   "/", total_, " ", doing);
-  // Back to the first column, and what the last line left over is erased.
+  // Returns to the first column and erases the rest of the previous line.
   std::fprintf(stderr, "\r%s\033[K", line.substr(0, kColumns).c_str());
   std::fflush(stderr);
 }

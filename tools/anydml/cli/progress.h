@@ -1,4 +1,4 @@
-// How far a long command is, for somebody who watches.
+// A progress line for long commands.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Show(size_t done, const std::string& doing);
-  // Before anything else is written.
+  // To be called before other output.
   void Clear();
 
  private:

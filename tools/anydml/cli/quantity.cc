@@ -13,7 +13,7 @@ namespace {
 template <size_t kCount>
 std::string WithUnit(double value, const char* const (&units)[kCount]) {
   size_t unit = 0;
-  // 999.5 and more would be written with four digits.
+  // 999.5 and more would need four digits.
   while (unit + 1 < kCount && value >= 999.5) {
     value /= 1000;
     ++unit;

@@ -1,4 +1,4 @@
-// Numbers with units, for people: three digits are enough.
+// Formats numbers with units, with three digits.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace anydml::tools {
 // "183 us", "1.25 ms". `micro` is the sign before the s.
 std::string FormatSeconds(double seconds, const char* micro = "u");
 
-// "4.1 MB", by powers of 1000, as bandwidths are.
+// "4.1 MB", in powers of 1000, as is usual for bandwidths.
 std::string FormatBytes(double bytes);
 
 // "1000", "20k", "1.05M"

@@ -9,8 +9,7 @@ namespace anydml::tools {
 
 enum class Style { kBold, kRed, kGreen, kYellow };
 
-// `text` as it should look on `stream`: as it is unless that is a terminal, and where
-// NO_COLOR is set (https://no-color.org) or TERM is dumb.
+// Colours `text` if `stream` is a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
 std::string Paint(std::FILE* stream, Style style, std::string_view text);
 
 }  // namespace anydml::tools

@@ -14,7 +14,7 @@ bool SameLetter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-// Levenshtein's distance, one row at a time.
+// The Levenshtein distance, one row at a time.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -37,7 +37,7 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 }
 
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates) {
-  // Files may hold any number of names of any length; a suggestion is not worth the product of them.
+  // Limits, because files may contain any number of names of any length, and the cost is the product.
   constexpr size_t kLongest = 64, kMost = 1000;
   if (name.size() > kLongest) return {};
   std::string_view best;

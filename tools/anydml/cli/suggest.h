@@ -1,4 +1,4 @@
-// "did you mean": the nearest of several names.
+// "did you mean": finds the most similar of several names.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@
 
 namespace anydml::tools {
 
-// Empty when none is near. Case does not matter. Long names and those after the first thousand are left out.
+// Empty if none is similar. Ignores case, long names, and names after the first thousand.
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates);
 
-// "; did you mean NEAREST?" or nothing.
+// "; did you mean NEAREST?" or empty.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates);
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b);

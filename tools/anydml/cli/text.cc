@@ -15,7 +15,7 @@ std::string Printable(std::string_view text) {
 
 bool StartsWithControl(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  // Also U+0080 to U+009F: terminals take U+009B for "ESC [".
+  // Also U+0080 to U+009F, because terminals treat U+009B as "ESC [".
   return lead < ' ' || lead == 0x7F || (lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
 }
 
@@ -48,7 +48,7 @@ size_t Utf8Length(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if (byte(i) >> 6 != 2) return 0;
   }
-  // Longer than needed, surrogates, beyond U+10FFFF.
+  // Overlong, surrogates, beyond U+10FFFF.
   const bool wrong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F) ||
                      (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F);
   return wrong ? 0 : length;

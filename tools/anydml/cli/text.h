@@ -1,4 +1,4 @@
-// Text from files in sentences for people.
+// Makes text from files safe for messages.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace anydml::tools {
 
-// Files may hold any byte; a sentence should not. At most 40 characters.
+// At most 40 characters, all printable: files may contain any byte, messages should not.
 std::string Printable(std::string_view text);
 
-// The whole text with its control characters, which a terminal would obey, and bytes that are not UTF-8
-// written as escapes: "\\x1B[2J".
+// The whole text; control characters, which a terminal would obey, and bytes that are not UTF-8 become
+// escapes: "\\x1B[2J".
 std::string ForTerminal(std::string_view text);
 
-// Whether the UTF-8 sequence that the text starts with is a control character.
+// Whether the UTF-8 sequence at the beginning of the text is a control character.
 bool StartsWithControl(std::string_view text);
 
-// The length of the UTF-8 sequence that the text, which is not empty, starts with; 0 when it is none.
+// The length of the UTF-8 sequence at the beginning of the text, which is not empty; 0 if it is invalid.
 size_t Utf8Length(std::string_view text);
 
 }  // namespace anydml::tools

@@ -30,11 +30,11 @@ constexpr Option kOptions[] = {
     kAllowOutsideOption,
 };
 
-// At more of them the samples would be what fills the memory.
+// With more iterations, the samples would fill the memory.
 constexpr uint64_t kMaxIterations = 10'000'000;
 constexpr double kMaxSeconds = 86400;
 
-// A number of an option between two bounds; leaves it alone when the option is not given.
+// Reads an option's number between two bounds; leaves it unchanged if the option is not given.
 template <typename T>
 Status ReadNumber(const Arguments& arguments, const char* option, T low, T high, T* out) {
   if (!arguments.Has(option)) return {};
@@ -78,7 +78,7 @@ Status ReadWhat(const Arguments& arguments, BenchOptions* out) {
                       " --repeat 100` times an ONNX model");
   }
   ANYDML_RETURN_IF_ERROR(FindSchemaInAnyCase(name, &out->schema));
-  // The names of all cases, before the first is timed.
+  // Checks the names of all cases before the first is timed.
   for (const FieldArguments& combination : out->sweep) {
     ANYDML_RETURN_IF_ERROR(Operation(*out->schema).MatchFields(combination));
   }
@@ -89,7 +89,7 @@ Status ReadOptions(const Arguments& arguments, bool json, BenchOptions* out) {
   ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &out->execution));
   ANYDML_RETURN_IF_ERROR(
       ReadNumber<uint64_t>(arguments, "--iterations", 1, kMaxIterations, &out->limits.iterations));
-  // Who asks for a number of iterations gets it.
+  // A requested number of iterations is not limited by time.
   if (out->limits.iterations > 0) out->limits.seconds = kMaxSeconds;
   ANYDML_RETURN_IF_ERROR(ReadNumber(arguments, "--seconds", 0.001, kMaxSeconds, &out->limits.seconds));
   ANYDML_RETURN_IF_ERROR(ReadNumber<uint32_t>(arguments, "--warm-up", 0, 1'000'000, &out->limits.warm_up));
@@ -122,7 +122,7 @@ std::string Now() {
   return text;
 }
 
-// Of the CPU adapter.
+// The number of threads of the CPU adapter.
 std::string Threads() {
   const char* given = std::getenv("ANYDML_THREADS");
   if (given != nullptr && *given != '\0') return StrCat(given, " (ANYDML_THREADS)");
@@ -162,7 +162,7 @@ Status Run(const Arguments& arguments, Output* output) {
   BenchOptions options;
   ANYDML_RETURN_IF_ERROR(ReadOptions(arguments, output->json(), &options));
   if (!options.report.empty()) {
-    // Not after minutes of timing: that it cannot be written. What this writes is not committed.
+    // Detects unwritable files now rather than after minutes of timing; nothing is committed.
     OutputFiles trial;
     ANYDML_RETURN_IF_ERROR(trial.AddRaw(options.report, {}));
   }

@@ -1,4 +1,4 @@
-// Whether a model is valid, without a device: the schema's and the operators' own rules.
+// Checks whether a model is valid by the schema's and the operators' rules, without a device.
 #include <vector>
 
 #include "anydml/cli/exit_status.h"
@@ -19,7 +19,7 @@ constexpr Option kOptions[] = {
     kOnnxShapesOption,
 };
 
-// The lowest feature level that accepts it; 0 when none does.
+// The lowest feature level that accepts it; 0 if none does.
 FeatureLevel LowestLevel(const DML_OPERATOR_DESC& desc) {
   for (const EnumMember& level : FindEnum("DML_FEATURE_LEVEL")->members) {
     if (CheckOperator(desc, level.value).ok()) return level.value;

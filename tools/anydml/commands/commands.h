@@ -13,11 +13,11 @@ namespace anydml::tools {
 
 struct Command {
   std::string_view name;
-  std::string_view operands;     // as the usage line shows them: "MODEL.json"
+  std::string_view operands;     // as in the usage line: "MODEL.json"
   std::string_view summary;      // "run a model in DxDispatch's JSON format"
-  std::string_view description;  // paragraphs; lines that start with blanks are kept as they are
+  std::string_view description;  // paragraphs; lines that start with blanks are not filled
   ValueKind operand_kind;        // for completion
-  bool executes;                 // and so takes the ExecutionOptions, too
+  bool executes;                 // takes the ExecutionOptions, too
   std::span<const Option> options;
   Status (*run)(const Arguments& arguments, Output* output);
 };
@@ -36,12 +36,12 @@ extern const Command kManCommand;
 
 // In the order in which --help lists them.
 std::span<const Command* const> AllCommands();
-const Command* FindCommand(std::string_view name);  // null when there is none
+const Command* FindCommand(std::string_view name);  // null if there is none
 
-// The one operand of `run`, `check` and `graph`.
+// The only operand of `run`, `check` and `graph`.
 Status ReadModelPath(const Arguments& arguments, const Command& command, std::string* path);
 
-// The command's own options and those that it shares with others; its own replace others of the same name.
+// The command's own options and shared ones; its own replace shared ones of the same name.
 std::vector<Option> OptionsOf(const Command& command);
 bool HasOwnOption(const Command& command, std::string_view name);
 

@@ -1,6 +1,6 @@
-// Shell completion. The scripts only ask this program, so that they never go stale:
-// `anydml completion --words -- WORD...` prints the candidates for the last word, one per line,
-// each with a tabulator and its description, and ":files" where file names may stand.
+// Shell completion. The scripts only call this program, so they never become outdated: `anydml completion
+// --words -- WORD...` prints the candidates for the last word, one per line, each with a tab and its
+// description, and ":files" if file names are allowed.
 #include "anydml/cli/completion.h"
 #include "anydml/cli/exit_status.h"
 #include "anydml/cli/suggest.h"

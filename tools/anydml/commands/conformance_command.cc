@@ -1,4 +1,4 @@
-// Judges this DirectML by a conformance pack.
+// Tests this DirectML with a conformance pack.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -28,7 +28,7 @@ constexpr Option kOptions[] = {
     {"--list", "", ValueKind::kText, "list the models and what each shows, without running them"},
 };
 
-// Where this program's own pack is: installed, or in its build tree.
+// The place of this program's own pack: installed, or in its build folder.
 Status FindPack(std::string* folder) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -52,7 +52,7 @@ Status KeepMatching(const std::string& pattern, std::vector<ConformanceCase>* ca
   return cases->empty() ? UsageError("--filter ", pattern, ": no model has such a name") : Status();
 }
 
-// Why the device cannot be judged by a case; empty when it can.
+// Why the device cannot be tested with a case; empty if it can.
 std::string WhyNot(const ConformanceCase& test, FeatureLevel device) {
   const FeatureLevel needed = std::max(test.since, test.feature_level);
   if (needed <= device) return "";
@@ -70,9 +70,9 @@ Status RunCase(const ConformanceCase& test, ExecutionOptions options, FeatureLev
   if (const Status status = LoadConformanceModel(test, &model); !status.ok()) {
     return Status(Code::kFail, status.message());
   }
-  // Always one: what a session is held to stays so for the next one that is not held to any.
+  // Always set, because the limit of one session would remain for a later session without one.
   options.session.feature_level = FeatureLevelName(test.feature_level != 0 ? test.feature_level : device);
-  options.allow_out_of_range = true;  // dropping such an update is what is expected
+  options.allow_out_of_range = true;  // such an update is expected to be dropped
   Output quiet(/*json=*/true, /*quiet=*/true);
   const bool is_graph = std::count_if(model.commands.begin(), model.commands.end(), IsDispatch) > 1;
   Status status = RunModel(std::move(model), options, &quiet);
@@ -112,7 +112,7 @@ std::string Column(const std::string& text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-// A line of the table and an element of the document; without a group, of all.
+// A line of the table and an element of the document; without a group, for all.
 void Summarize(const std::vector<JunitCase>& results, const std::string& group, size_t width,
                Output* output) {
   const size_t passed = Count(results, group, Outcome::kPassed);
@@ -155,7 +155,7 @@ void SummarizeAll(const std::vector<JunitCase>& results, Output* output) {
 
 Status RunAll(const std::vector<ConformanceCase>& cases, const ExecutionOptions& options, Output* output,
               std::vector<JunitCase>* results) {
-  std::unique_ptr<Session> session;  // what the device can do, and whether there is one
+  std::unique_ptr<Session> session;  // tells what the device can do, and whether there is one
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
   JsonWriter& json = output->document();
   json.Key("failures").BeginArray();

@@ -55,7 +55,7 @@ Status CheckDistinct(const std::vector<OutputSlot>& outputs) {
   for (const OutputSlot& output : outputs) {
     if (output.path.empty()) continue;
     std::error_code error;
-    // Absolute first: a relative path that does not exist yet would stay as it is.
+    // Made absolute first, because a relative path that does not exist yet would not be normalised.
     std::filesystem::path path =
         std::filesystem::weakly_canonical(std::filesystem::absolute(output.path, error), error);
     if (error) path = output.path;
@@ -66,7 +66,7 @@ Status CheckDistinct(const std::vector<OutputSlot>& outputs) {
   return {};
 }
 
-// Files first, so that nothing is printed about a run whose files failed.
+// Writes files first, so that nothing is printed about a run whose files failed.
 Status Deliver(const Operation& operation, const std::vector<OutputSlot>& outputs, const RunResult& result,
                Output* output) {
   OutputFiles files;

@@ -17,7 +17,7 @@ std::string Join(const std::vector<std::string>& names) {
   return text;
 }
 
-// Implementations are called "cpu.reference", "cuda.sort".
+// From names of implementations such as "cpu.reference", "cuda.sort".
 std::vector<std::string> Backends(const std::vector<std::string>& implementations) {
   std::vector<std::string> backends;
   for (const std::string& name : implementations) {
@@ -105,7 +105,7 @@ void DescribeLevel(const OperatorSchema& schema, const LevelSupport& level, Outp
   std::string heading = StrCat("feature level ", FeatureLevelName(level.level), " and above");
   json.BeginObject();
   json.Key("featureLevel").String(FeatureLevelName(level.level));
-  if (level.variants != 0) {  // REDUCE has a table for some of its functions each
+  if (level.variants != 0) {  // REDUCE has separate tables for some of its functions
     const FieldSchema& field = schema.fields[static_cast<size_t>(schema.variant_field)];
     const std::vector<std::string> values = EnumNames(*field.enumeration, level.variants);
     heading += StrCat(", ", field.name, " ", Join(values));

@@ -20,7 +20,7 @@ size_t ArrayLength(const FieldValue& value) {
   return 0;
 }
 
-// The operator that people mean by its last words: ADD is ELEMENT_WISE_ADD, RELU is ACTIVATION_RELU.
+// The operator whose name ends in this: ADD is ELEMENT_WISE_ADD, RELU is ACTIVATION_RELU.
 std::string_view WithEnding(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view shortest;
   for (const std::string_view candidate : candidates) {

@@ -1,4 +1,4 @@
-// What a description's fields say about each other.
+// Relations between a description's fields.
 #pragma once
 
 #include "base/status.h"
@@ -8,20 +8,18 @@ namespace anydml::tools {
 
 // The operator of this name, or bad usage with a suggestion.
 Status FindSchema(std::string_view name, const OperatorSchema** schema);
-// As people type it: in any case. Files have to write names as DirectML does.
+// In any case, as people type it. Files must use DirectML's spelling.
 Status FindSchemaInAnyCase(std::string_view name, const OperatorSchema** schema);
 // The index of the field of this name, likewise.
 Status FindSchemaField(const OperatorSchema& schema, std::string_view name, size_t* field);
 
-// Whether the field is the length of an array of the same description.
+// Whether the field is the length of an array in the same description.
 bool IsCount(const OperatorSchema& schema, size_t field);
 
-// Lengths come from the arrays. The library reads arrays by them, so a length
-// that was given has to be true.
+// Sets lengths from the arrays. The library reads arrays by them, so a given length must be right.
 Status SetCounts(OperatorDesc* desc);
 
-// A DML_SCALAR_UNION has the type that the operator's data type field names, or
-// else that of the first input.
+// The type of a DML_SCALAR_UNION: that in the operator's data type field, or else that of the first input.
 DataType ScalarType(const OperatorDesc& desc);
 
 }  // namespace anydml::tools

@@ -16,9 +16,9 @@ bool HasRole(const OperatorSchema& schema, FieldRole role) {
                      [role](const FieldSchema& field) { return field.role == role; });
 }
 
-// Where a page says how many of the dimensions of a tensor are meant, it lets
-// tensors of fewer dimensions be right-aligned with leading 1s. Elsewhere ranks are
-// the caller's business: a shorter tensor would silently mean something else.
+// If the documentation has a count of a tensor's meaningful dimensions, tensors of lower rank may be
+// right-aligned with leading 1s. Otherwise the caller decides about ranks: a shorter tensor would silently
+// mean something else.
 bool RightAligns(const OperatorSchema& schema) { return HasRole(schema, FieldRole::kDimensionCount); }
 
 void AddLeadingOnes(TensorDesc* tensor, uint32_t rank) {
@@ -70,7 +70,7 @@ Status Description::AlignInputs(FeatureLevel level) {
       ANYDML_RETURN_IF_ERROR(AlignGroup(relation, &ranks));
   }
   for (const TensorSupport& support : SupportAt(schema_, level).tensors) {
-    // A leading 1 would make channels of the batch and a spatial dimension of the channels.
+    // A leading 1 would turn the batch into channels and the channels into a spatial dimension.
     if (HasRole(schema_, FieldRole::kPerSpatialDimension)) break;
     ranks[support.field] = std::max(ranks[support.field], uint32_t{support.min_dimensions});
   }
@@ -93,7 +93,7 @@ Status Description::AlignInputs(FeatureLevel level) {
   return {};
 }
 
-// The inputs among tensors that must have one dimension count.
+// The inputs among tensors that must have the same rank.
 Status Description::AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const {
   const Input* first = nullptr;
   const auto name_of = [this](const Input& input) {
@@ -134,7 +134,7 @@ void Description::SetOperators(size_t field, std::vector<OperatorDesc> operators
   }
 }
 
-// Axes count the dimensions that were given for the first input; leading 1s move them.
+// Axes refer to the given dimensions of the first input; leading 1s shift them.
 Status Description::ShiftAxes(size_t index) {
   if (inputs_.empty()) return {};
   const uint32_t given_rank = inputs_[0].given_rank;
@@ -155,7 +155,7 @@ Status Description::ShiftAxes(size_t index) {
   return {};
 }
 
-// Arrays have an element per dimension that was given for the first input; leading 1s get theirs.
+// Arrays have an element per given dimension of the first input; leading 1s need elements, too.
 Status Description::AddNeutralElements(size_t index) {
   if (inputs_.empty()) return {};
   const FieldSchema& field = schema_.fields[index];
@@ -202,7 +202,8 @@ const Description::Input* Description::InputOf(size_t field) const {
 }
 
 DataType Description::TypeOfInputsLike(size_t output) const {
-  // The schema has no relation for FOLD, whose page contradicts itself; the operator checks the types.
+  // The schema has no relation for FOLD, whose documentation contradicts itself; the operator checks the
+  // types.
   if (schema_.type == static_cast<uint32_t>(OperatorType::kFold) && !inputs_.empty()) {
     return inputs_[0].tensor.type;
   }
@@ -226,7 +227,8 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
     OutputRequest tensors = requests[i];
     for (TensorDesc& tensor : tensors) {
       if (tensor.rank > 0 && tensor.type == DataType::kUnknown) tensor.type = TypeOfInputsLike(i);
-      // Operators infer both sizes and type, or take a tensor as it is: sizes alone are put in afterwards.
+      // Operators infer both sizes and type, or keep a tensor as it is: given sizes alone are restored
+      // afterwards.
       if (tensor.type == DataType::kUnknown) tensor.rank = 0;
       if (tensor.rank > 0) AddLeadingOnes(&tensor, tensor.rank + AddedOnes());
     }
@@ -236,7 +238,7 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       desc_.fields[i] = tensors.empty() ? TensorDesc() : tensors[0];
     }
   }
-  ANYDML_RETURN_IF_ERROR(SetCounts(&desc_));  // of Axes, which decide about sizes
+  ANYDML_RETURN_IF_ERROR(SetCounts(&desc_));  // of Axes, which determine sizes
   ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
@@ -253,7 +255,7 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
   return SetCounts(&desc_);
 }
 
-// To the first input, whose dimensions are what the caller thinks in.
+// The number added to the first input, to whose dimensions callers refer.
 uint32_t Description::AddedOnes() const {
   return inputs_.empty() ? 0 : inputs_[0].tensor.rank - inputs_[0].given_rank;
 }

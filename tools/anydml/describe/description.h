@@ -1,5 +1,5 @@
-// An operator's description as people give it: tensors keep their own number of dimensions, axes
-// count those, and array lengths, dimension counts and outputs may be left out.
+// An operator's description as people give it: tensors keep their own rank, axes refer to that, and array
+// lengths, dimension counts and outputs may be omitted.
 #pragma once
 
 #include <string>
@@ -11,31 +11,31 @@
 
 namespace anydml::tools {
 
-// What is known of an output field: its tensors, of which there is one, or as many as an array has, or none
-// when it is optional and left out. Those without sizes are inferred; an unknown type is the operator's, or
-// its default.
+// What is known about an output field: its tensors, of which there is one, or as many as an array has, or
+// none if it is optional and omitted. Those without sizes are inferred; an unknown type becomes the
+// operator's, or its default.
 using OutputRequest = std::vector<TensorDesc>;
 
-// Completed in the order of the methods.
+// Call the methods in this order.
 class Description {
  public:
   explicit Description(const OperatorSchema& schema);
 
-  // In binding order, an array's one by one.
+  // In binding order, an array's elements one by one.
   void AddInput(size_t field, const TensorDesc& tensor);
 
-  // Makes dimension counts equal the way the pages describe: leading 1s up to the smallest count that
-  // the feature level takes, and up to the largest of tensors that must agree.
+  // Makes ranks equal as the documentation describes: leading 1s up to the smallest rank that the feature
+  // level takes, and up to the largest rank of tensors that must agree.
   Status AlignInputs(FeatureLevel level);
 
-  // Attributes as text (see ParseFieldValue); scalars after the data type that they have.
+  // Attributes as text (see ParseFieldValue); set scalars after the data type that determines theirs.
   Status SetAttribute(size_t field, std::string_view text);
   void SetOperators(size_t field, std::vector<OperatorDesc> operators);
-  // Of an attribute that was not given.
+  // For an attribute that was not given.
   Status SetDefault(size_t field);
 
-  // `requests`: one per schema field; only those of outputs count. Tensors with sizes have as many dimensions
-  // as the caller's.
+  // `requests`: one per schema field; only those of outputs are used. Tensors with sizes have the caller's
+  // rank.
   Status InferOutputs(const std::vector<OutputRequest>& requests);
 
   const OperatorDesc& desc() const { return desc_; }
@@ -43,7 +43,8 @@ class Description {
   // `tensor` without the leading 1s that were added to the first input.
   TensorDesc AsGiven(const TensorDesc& tensor) const;
 
-  // What AlignInputs added, as one sentence: "InputTensor {3} is taken as {1,1,1,3}"; empty when nothing.
+  // The additions of AlignInputs as a sentence: "InputTensor {3} is taken as {1,1,1,3}"; empty if there were
+  // none.
   std::string AddedDimensions() const;
 
  private:
@@ -58,7 +59,8 @@ class Description {
   Status AddNeutralElements(size_t field);
   uint32_t AddedOnes() const;
   const Input* InputOf(size_t field) const;
-  // Of the inputs whose data type output `output` must have; kUnknown where that is not all that decides.
+  // The common data type of the inputs whose type output `output` must have; kUnknown if that is not the only
+  // rule.
   DataType TypeOfInputsLike(size_t output) const;
 
   const OperatorSchema& schema_;

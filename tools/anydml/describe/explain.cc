@@ -20,7 +20,7 @@ bool HasFloat64(const FieldValue& value) {
   return array != nullptr && std::any_of(array->begin(), array->end(), is_float64);
 }
 
-// An input is FLOAT64 that may not be.
+// Whether an input is FLOAT64 and may not be.
 bool HasWrongFloat64(const OperatorDesc& desc, FeatureLevel level) {
   const auto& tensors = SupportAt(*desc.schema, level).tensors;
   return std::any_of(tensors.begin(), tensors.end(), [&](const TensorSupport& support) {
@@ -30,8 +30,7 @@ bool HasWrongFloat64(const OperatorDesc& desc, FeatureLevel level) {
   });
 }
 
-// The latest level adds the fewest dimensions. A failure that is due to an earlier one is not what is looked
-// for.
+// The latest level adds the fewest dimensions. Failures caused by an earlier level are not of interest.
 Status ExplainDimensions(const Status& status, const Description& description, const DescribeAt& describe) {
   const std::string added = description.AddedDimensions();
   if (added.empty()) return status;

@@ -1,4 +1,4 @@
-// Why an operator is refused, in the terms of the one who asked for it.
+// Explains why an operator is refused, in the caller's terms.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 
 namespace anydml::tools {
 
-// Makes the description that was asked for, for devices of that level.
+// Makes the requested description for devices of that level.
 using DescribeAt = std::function<Status(FeatureLevel, Description*)>;
 
-// A failure of `description`, which `describe` made for devices of `level`, or failed to make. Where
-// dimensions were added to tensors, the sentence is that about the tensors without them, if they are refused
-// as well; else it tells what was added. Says what to do about NumPy's FLOAT64 where a tensor may not have
+// Explains a failure of `description`, which `describe` made, or failed to make, for devices of `level`. If
+// dimensions were added to tensors, the message is that for the tensors without them, if they are refused as
+// well; otherwise it mentions the additions. Suggests a remedy for NumPy's FLOAT64 where a tensor cannot have
 // it.
 Status Explain(const Status& status, const Description& description, FeatureLevel level,
                const DescribeAt& describe);

@@ -11,7 +11,7 @@
 namespace anydml::tools {
 namespace {
 
-// Null when the text is a number of the type, otherwise what is wrong with it.
+// Null if the text is a number of the type, otherwise what is wrong with it.
 template <typename T>
 const char* NumberProblem(std::string_view text, T* value) {
   const char* end = text.data() + text.size();
@@ -32,7 +32,7 @@ Status ParseNumber(const FieldSchema& field, std::string_view text, T* value) {
   return NumberError(field, text, NumberProblem(text, value));
 }
 
-// "[1,2]", "1,2"; "[]" is an array of nothing.
+// "[1,2]", "1,2"; "[]" is an empty array.
 std::vector<std::string_view> SplitList(std::string_view text) {
   if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   std::vector<std::string_view> items;
@@ -44,7 +44,7 @@ std::vector<std::string_view> SplitList(std::string_view text) {
     items.push_back(item);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
-    if (text.empty()) items.push_back({});  // a trailing comma is an empty, hence bad, item
+    if (text.empty()) items.push_back({});  // a trailing comma gives an empty, hence invalid, item
   }
   return items;
 }
@@ -105,7 +105,7 @@ const char* StoreElement(std::string_view text, Scalar* scalar) {
   return problem;
 }
 
-// In a byte.
+// As a byte.
 template <typename T>
 const char* StoreFourBits(std::string_view text, T low, T high, Scalar* scalar) {
   const char* problem = StoreElement<T>(text, scalar);

@@ -14,7 +14,7 @@ std::vector<std::string> Parts(const FieldSchema& field, const std::string& text
   return field.type == FieldType::kTensorArray ? SplitTensors(text) : std::vector<std::string>{text};
 }
 
-// What is wrong with a text, with the operator that it was given for; files have their own names.
+// Prefixes an error with the operator; files have names of their own.
 Status Named(const OperatorSchema& schema, const Status& status) {
   return status.code() == kBadUsage ? UsageError(schema.name, ": ", status.message()) : status;
 }
@@ -77,7 +77,7 @@ Status Operation::DescribeAt(FeatureLevel level, Description* description) const
 }
 
 Status Operation::SetAttributes(Description* description) const {
-  // Scalars last: their type is another attribute.
+  // Scalars last, because their type is another attribute.
   for (const bool scalars : {false, true}) {
     for (size_t i = 0; i < texts_.size(); ++i) {
       const FieldSchema& field = schema_.fields[i];

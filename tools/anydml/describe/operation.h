@@ -1,4 +1,4 @@
-// An operator and its data, put together from "Field=value" arguments.
+// An operator and its data, built from "Field=value" arguments.
 #pragma once
 
 #include <optional>
@@ -27,31 +27,31 @@ struct OutputSlot {
   TensorDesc tensor;  // as bound; rank 0: an absent optional tensor
 };
 
-// Built in the order of the methods.
+// Call the methods in this order.
 class Operation {
  public:
   explicit Operation(const OperatorSchema& schema)
       : schema_(schema), texts_(schema.fields.size()), targets_(schema.fields.size()), description_(schema) {}
 
-  // Names only: unknown, repeated and missing fields.
+  // Checks names only: unknown, repeated and missing fields.
   Status MatchFields(const std::vector<FieldArgument>& arguments);
 
   Status LoadInputs();
 
-  // Makes the description, for devices of that level. `index_type` is kUnknown for the operator's default.
+  // Makes the description for devices of that level. `index_type`: kUnknown for the operator's default.
   Status Describe(FeatureLevel level, DataType index_type);
 
   const OperatorDesc& desc() const { return description_.desc(); }
 
-  // In binding order. Takes the data out; an absent optional tensor is empty.
+  // In binding order. Moves the data out; an absent optional tensor is empty.
   std::vector<std::vector<std::byte>> TakeInputData();
   std::vector<OutputSlot> Outputs() const;
 
-  // `tensor` without the leading 1s that were added to the first input.
-  // Of 0-d inputs alone come 0-d outputs, where no axis speaks of a dimension.
+  // `tensor` without the leading 1s that were added to the first input. If all inputs are 0-dimensional, so
+  // are outputs, unless an axis refers to a dimension.
   TensorDesc AsInFile(const TensorDesc& tensor) const;
   const Description& description() const { return description_; }
-  // A failure in the caller's terms (describe/explain.h).
+  // Explains a failure in the caller's terms (describe/explain.h).
   Status Explain(const Status& status) const;
 
  private:
@@ -63,7 +63,7 @@ class Operation {
 
   const OperatorSchema& schema_;
   std::vector<std::optional<std::string>> texts_;   // one per schema field
-  std::vector<std::vector<OutputTarget>> targets_;  // likewise, of the outputs that were given
+  std::vector<std::vector<OutputTarget>> targets_;  // likewise, for the given outputs
   std::vector<InputFile> inputs_;                   // in binding order
   FeatureLevel level_ = kLatestFeatureLevel;
   DataType index_type_ = DataType::kUnknown;

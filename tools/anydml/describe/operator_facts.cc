@@ -14,7 +14,7 @@ Status LastFailure(int32_t result) {
   return Status(static_cast<Code>(static_cast<uint32_t>(result)), AnyDmlGetLastErrorMessage());
 }
 
-// The output tensors in binding order; absent ones come into being.
+// The output tensors in binding order; creates absent ones.
 std::vector<TensorDesc*> Outputs(OperatorDesc* desc) {
   std::vector<TensorDesc*> tensors;
   for (size_t i = 0; i < desc->fields.size(); ++i) {

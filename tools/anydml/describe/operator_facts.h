@@ -1,4 +1,4 @@
-// What the library knows about operators beyond the schema, through anydml.h.
+// The library's knowledge about operators beyond the schema, through anydml.h.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace anydml::tools {
 // Fastest first.
 std::vector<std::string> ImplementationsOf(const OperatorSchema& schema);
 
-// What CreateOperator would say on a device of this feature level.
+// The result of CreateOperator on a device of this feature level.
 Status CheckOperator(const DML_OPERATOR_DESC& desc, FeatureLevel level);
 
-// Puts packed tensors where outputs have no sizes.
+// Sets packed tensors for outputs without sizes.
 Status InferOutputs(OperatorDesc* desc);
 
 }  // namespace anydml::tools

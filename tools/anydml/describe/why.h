@@ -1,4 +1,4 @@
-// The library's explanation of a choice: a line per implementation, "NAME: chosen" or why not.
+// The library's explanation of its choice: a line per implementation, "NAME: chosen" or why not.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace anydml::tools {
 // The member "why": [{"implementation": NAME, "reason": TEXT}...]
 void WriteWhy(std::string_view explanation, JsonWriter* json);
 
-// What was done with graphs: as text, and as the member "explanation": lines.
+// What was done with graphs: as text, and as the member "explanation", an array of lines.
 void WriteGraphWhy(std::string_view lines, Output* output);
 
 }  // namespace anydml::tools

@@ -14,7 +14,7 @@ namespace {
 
 // The parser and the destructor of values recurse.
 constexpr size_t kMaxDepth = 64;
-// That are in memory at once: those of an object, and of the objects in it but for those in arrays.
+// The limit of members in memory at once: those of an object and of the objects in it, except inside arrays.
 constexpr size_t kMaxMembers = size_t{1} << 18;
 constexpr size_t kMaxStringBytes = size_t{1} << 16;
 constexpr unsigned kFlags = rapidjson::kParseCommentsFlag | rapidjson::kParseTrailingCommasFlag |
@@ -24,10 +24,10 @@ bool IsWord(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// Lines and columns of offsets that only grow.
+// Lines and columns for ascending offsets.
 class Places {
  public:
-  // `line_start`: below 0 where the text begins in the middle of a line.
+  // `line_start`: negative if the text begins in the middle of a line.
   Places(std::string_view text, uint32_t line, ptrdiff_t line_start)
       : text_(text), line_(line), line_start_(line_start) {}
 
@@ -50,8 +50,7 @@ class Places {
   ptrdiff_t line_start_;
 };
 
-// Takes RapidJSON's events and makes values of them. Every event comes when the stream is behind what it is
-// about.
+// Makes values from RapidJSON's events. At each event, the stream is after its text.
 class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> {
  public:
   enum class Visited { kNothing, kElements, kLeaves };  // of an array
@@ -59,14 +58,14 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
   Builder(std::string_view text, size_t start, const Places& places, Visited visited = Visited::kNothing,
           const JsonVisit& visit = {})
       : text_(text), stream_(text.data(), text.size()), places_(places), visited_(visited), visit_(visit) {
-    open_.reserve(kMaxDepth + 1);  // what is open points to what it is in
+    open_.reserve(kMaxDepth + 1);  // pointers to enclosing values must stay valid
     stream_.src_ += start;
   }
 
   rapidjson::ParseResult Parse() { return rapidjson::Reader().Parse<kFlags>(stream_, *this); }
   size_t position() const { return stream_.Tell(); }
   JsonValue& root() { return root_; }
-  // Why an event ended the parsing, and where; empty when it was the visitor.
+  // Why an event ended the parsing, and where; empty if the visitor did.
   const std::string& failure() const { return failure_; }
   size_t failure_at() const { return failure_at_; }
 
@@ -94,7 +93,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
 
   bool StartArray() { return Open(JsonValue::Kind::kArray); }
   bool EndArray(rapidjson::SizeType) {
-    // Behind a trailing comma the event comes before the bracket is taken.
+    // After a trailing comma, the event comes before the bracket is consumed.
     const size_t end = text_[position() - 1] == ']' ? position() : position() + 1;
     JsonValue& array = *open_.back().value;
     array.list = text_.substr(open_.back().start, end - open_.back().start);
@@ -107,7 +106,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     size_t start;
     size_t members;                        // before it
     std::unordered_set<std::string> keys;  // of an object
-    JsonValue element;  // the last one of an array: looked at, and parsed again when somebody wants it
+    JsonValue element;  // the last one of an array: visited, and parsed again only if needed
   };
 
   bool Fail(size_t length, std::string sentence) {
@@ -116,8 +115,8 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     return false;
   }
 
-  // Of the string that ends here, with its quotes and escapes: a quote in it has an odd number of
-  // backslashes.
+  // The length of the string that ends here, with its quotes and escapes: an escaped quote follows an odd
+  // number of backslashes.
   size_t WrittenLength() const {
     for (size_t start = position() - 1;;) {
       start = text_.rfind('"', start - 1);
@@ -130,7 +129,8 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
   bool CheckString(std::string_view text, size_t written) {
     if (text.size() > kMaxStringBytes)
       return Fail(written, StrCat("a string of more than ", kMaxStringBytes, " bytes"));
-    // RapidJSON passes the second half of a pair without the first: in UTF-8, ED and from A0 on.
+    // RapidJSON accepts the second half of a surrogate pair without the first: in UTF-8, ED followed by A0 or
+    // more.
     for (size_t at = text.find('\xED'); at != std::string_view::npos; at = text.find('\xED', at + 1)) {
       if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xA0)
         return Fail(written, "half of a surrogate pair");
@@ -138,7 +138,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     return true;
   }
 
-  // Where the value goes that begins `length` bytes before here.
+  // The place for the value that begins `length` bytes before this position.
   JsonValue* Place(JsonValue::Kind kind, size_t length) {
     JsonValue* value = &root_;
     if (!open_.empty()) {
@@ -176,13 +176,13 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     const JsonValue& value = *open_.back().value;
     if (value.kind == JsonValue::Kind::kObject) --objects_;
     open_.pop_back();
-    // What is in an array is not kept.
+    // Elements of arrays are not kept.
     if (!open_.empty() && open_.back().value->kind == JsonValue::Kind::kArray)
       members_ = open_.back().members;
     return Finished(value);
   }
 
-  // Calls the visitor where the value is one that it wants.
+  // Calls the visitor for values that it wants.
   bool Finished(const JsonValue& value) {
     if (visited_ == Visited::kElements) return open_.size() != 1 || visit_(value);
     if (visited_ == Visited::kNothing || objects_ > 0 || value.kind == JsonValue::Kind::kArray) return true;
@@ -202,7 +202,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
   size_t failure_at_ = 0;
 };
 
-// RapidJSON's codes as sentences.
+// RapidJSON's codes as messages.
 class Failure {
  public:
   Failure(std::string_view name, std::string_view text, size_t start)
@@ -217,14 +217,14 @@ class Failure {
   Status Unexpected(size_t offset, std::string_view expected) const {
     if (offset >= text_.size())
       return At(text_.size(), StrCat("found the end of the file, expected ", expected));
-    size_t length = 1;  // a whole word where there is one
+    size_t length = 1;  // a whole word if there is one
     if (IsWord(text_[offset])) {
       while (offset + length < text_.size() && IsWord(text_[offset + length])) ++length;
     }
     return At(offset, StrCat("found '", Printable(text_.substr(offset, length)), "', expected ", expected));
   }
 
-  // `offset` is the error's, `position` how far the reader came.
+  // `offset` is the error's position, `position` is how far the reader came.
   Status Of(rapidjson::ParseErrorCode code, size_t offset, size_t position) const {
     switch (code) {
       case rapidjson::kParseErrorDocumentRootNotSingular:
@@ -259,7 +259,7 @@ class Failure {
   }
 
  private:
-  // Of a word the beginning, though the reader came into it.
+  // Points to the beginning of a word, although the reader is inside it.
   Status Value(size_t offset) const {
     while (offset > start_ && IsWord(text_[offset - 1])) --offset;
     return Unexpected(offset, offset > start_ && text_[offset - 1] == '-' ? "a digit" : "a value");
@@ -279,7 +279,7 @@ class Failure {
 void Visit(const JsonValue& array, Builder::Visited visited, const JsonVisit& visit) {
   if (array.list.empty()) return;
   const Places start(array.list, array.line, 1 - static_cast<ptrdiff_t>(array.column));
-  Builder(array.list, 0, start, visited, visit).Parse();  // was parsed before
+  Builder(array.list, 0, start, visited, visit).Parse();  // has been parsed before
 }
 
 }  // namespace
@@ -321,13 +321,13 @@ size_t CountElements(const JsonValue& array) {
 
 Status ParseJson(std::string_view name, std::string_view text, JsonValue* out) {
   *out = JsonValue();
-  const size_t start = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // behind the byte order mark
+  const size_t start = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // after the byte order mark
   const Failure failure(name, text, start);
   Builder builder(text, start, Places(text, 1, static_cast<ptrdiff_t>(start)));
   const rapidjson::ParseResult result = builder.Parse();
   if (!builder.failure().empty()) return failure.At(builder.failure_at(), builder.failure());
   if (result.IsError()) return failure.Of(result.Code(), result.Offset(), builder.position());
-  // A 0 in the text is the end for RapidJSON.
+  // RapidJSON treats a NUL in the text as its end.
   if (builder.position() != text.size()) return failure.Unexpected(builder.position(), "the end of the file");
   *out = std::move(builder.root());
   return {};

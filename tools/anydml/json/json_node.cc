@@ -61,7 +61,7 @@ JsonNode JsonNode::Member(size_t index) const {
 Status JsonNode::Get(std::string* out) const {
   ANYDML_RETURN_IF_ERROR(Expect(Kind::kString, "a string"));
   *out = value_->text;
-  // Names and paths: the system would see only what stands before it.
+  // Names and paths: the system would see only the part before it.
   return out->find('\0') == std::string::npos ? Status() : Error("the string holds a NUL character");
 }
 

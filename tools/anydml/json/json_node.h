@@ -1,4 +1,4 @@
-// A JSON value together with where it stands, so that every complaint can say so.
+// A JSON value with its position, for error messages.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@
 
 namespace anydml::tools {
 
-// Refers to the file's name and the value; both have to outlive it.
+// Refers to the file's name and the value; both must outlive it.
 class JsonNode {
  public:
   using Kind = JsonValue::Kind;
 
   static constexpr size_t kNoElement = SIZE_MAX;
 
-  // `element`: which one of the array at `path` it is, where it is one.
+  // `element`: its index, if it is an element of the array at `path`.
   JsonNode(const std::string& file, const JsonValue& value, std::string path = "",
            size_t element = kNoElement)
       : file_(&file), value_(&value), path_(std::move(path)), element_(element) {}
@@ -35,24 +35,23 @@ class JsonNode {
   Status Error(const Args&... args) const {
     return InvalidArgument(Where(), args...);
   }
-  // The same failure, with the place in front. What is bad usage on the command line is a
-  // wrong file here.
+  // The same failure, prefixed with the position. What is bad usage on the command line is a wrong file here.
   Status At(const Status& status) const;
 
   Status Expect(Kind kind, std::string_view expected) const;
-  // An object with no other keys than these.
+  // Checks for an object with no keys other than these.
   Status ExpectKeys(std::span<const std::string_view> allowed) const;
 
   std::optional<JsonNode> Find(std::string_view key) const;
   Status Require(std::string_view key, std::optional<JsonNode>* out) const;
   JsonNode Member(size_t index) const;  // of an object
 
-  // Calls `visit` with each element of an array, until one fails. The elements are gone afterwards.
+  // Calls `visit` with each element of an array, until one fails. The elements exist only during the call.
   template <typename Function>
   Status ForEach(const Function& visit) const {
     return Visit(&VisitElements, visit);
   }
-  // Likewise with what is in an array and in the arrays in it, or with a value that is none.
+  // Likewise with what is in an array and its nested arrays, or with a value that is no array.
   template <typename Function>
   Status ForEachLeaf(const Function& visit) const {
     if (kind() != Kind::kArray) return visit(*this);
@@ -66,7 +65,7 @@ class JsonNode {
   Status Get(double* out) const;
   Status Get(std::vector<uint32_t>* out) const;
 
-  // Leaves `out` alone when the key is not there.
+  // Leaves `out` unchanged if the key is missing.
   template <typename T>
   Status GetOptional(std::string_view key, T* out) const {
     const std::optional<JsonNode> node = Find(key);
@@ -79,7 +78,7 @@ class JsonNode {
     return node->Get(out);
   }
 
-  // A number as it is written; floats may also be the strings "nan", "inf" and "-inf".
+  // A number as written; floats may also be the strings "nan", "inf" and "-inf".
   Status GetNumberText(std::string_view* out) const;
 
  private:

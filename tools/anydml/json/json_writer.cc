@@ -19,7 +19,7 @@ void JsonWriter::Begin(char bracket) {
 }
 
 void JsonWriter::End() {
-  if (after_key_) Null();  // whoever was to write the value failed
+  if (after_key_) Null();  // the code that should have written the value failed
   text_ += open_.back();
   open_.pop_back();
   first_ = false;
@@ -46,7 +46,8 @@ void JsonWriter::Quote(std::string_view text) {
       text_ += "\\n";
     } else if (StartsWithControl(text)) {
       char escape[8];
-      const auto code = static_cast<unsigned char>(text[length - 1]);  // of two bytes the second is the code
+      const auto code = static_cast<unsigned char>(text[length - 1]);  // the last byte is the code, also of
+                                                                       // two-byte sequences
       std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(code));
       text_ += escape;
     } else {

@@ -1,4 +1,4 @@
-// JSON as the tool writes it: one line, members in the order in which they are added.
+// Writes the tool's JSON: one line, members in the order of addition.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class JsonWriter {
  public:
   void BeginObject() { Begin('{'); }
   void BeginArray() { Begin('['); }
-  void End();  // the innermost object or array
+  void End();  // closes the innermost object or array
   size_t depth() const { return open_.size(); }
 
   // In an object, before each value.
   JsonWriter& Key(std::string_view key);
 
-  // Bytes that are not UTF-8 (file names may hold any) become U+FFFD.
+  // Bytes that are not UTF-8 (file names may contain any) become U+FFFD.
   void String(std::string_view text);
   void Number(uint64_t number);
   void Real(double number, int digits = 6);  // finite
@@ -30,8 +30,8 @@ class JsonWriter {
   void Null();
   void Strings(std::span<const std::string> texts);
 
-  // "dataType", "sizes" and, nested like the tensor, "values": members of the present
-  // object. What JSON has no number for is "nan", "inf" or "-inf".
+  // "dataType", "sizes" and, nested like the tensor, "values": members of the open object. Numbers that JSON
+  // lacks are "nan", "inf" or "-inf".
   void TensorShape(const TensorDesc& tensor);
   void TensorValues(const TensorDesc& tensor, std::span<const std::byte> data);
 
@@ -44,8 +44,8 @@ class JsonWriter {
   void Values(const TensorDesc& tensor, std::span<const std::byte> data, uint32_t dimension, uint64_t offset);
 
   std::string text_;
-  std::vector<char> open_;  // the brackets that will close
-  bool first_ = true;       // nothing was written since the innermost one was opened
+  std::vector<char> open_;  // closing brackets of what is open
+  bool first_ = true;       // nothing has been written since the innermost one was opened
   bool after_key_ = false;
 };
 

@@ -11,7 +11,7 @@
 namespace anydml::tools {
 namespace {
 
-// For attributes, too. What XML cannot write (control characters, other encodings) becomes '?'.
+// For attributes, too. What XML cannot represent (control characters, other encodings) becomes '?'.
 std::string Escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// Test results as a JUnit file, which continuous integration services read.
+// Test results as a JUnit file, for continuous integration services.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct JunitCase {
   double seconds = 0;
 };
 
-// Cases of one suite stand together.
+// Cases of one suite are adjacent.
 std::string JunitXml(const std::vector<JunitCase>& cases);
 
 }  // namespace anydml::tools
