@@ -6,10 +6,10 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kChannel = 1;  // the dimension
+constexpr uint32_t kChannel = 1;  // the channels' dimension
 constexpr uint32_t kFewChannels = 4;
 
-// Convolutions of whole units of channels, which are copied as they are.
+// For convolutions of whole units of channels, which can be copied in place.
 LayoutPreference PreferWholeUnits(const ConvolutionDesc& convolution, uint32_t channels,
                                   uint32_t unit_bytes) {
   if (channels <= kFewChannels) {
@@ -19,8 +19,8 @@ LayoutPreference PreferWholeUnits(const ConvolutionDesc& convolution, uint32_t c
   return channels * width % unit_bytes == 0 ? LayoutPreference::kChannels : LayoutPreference::kAny;
 }
 
-// Wide vectors of channels: an element of the input meets vectors of filters where it lies, which rows of an
-// image, too short for such vectors, have to be packed for. Vectors of 4 fill with either.
+// For wide vectors of channels: an input element is multiplied with vectors of filters in place, whereas rows
+// of an image, too short for such vectors, would have to be packed. Vectors of 4 are filled either way.
 LayoutPreference PreferWholeVectors(const ConvolutionDesc& convolution, uint32_t channels, uint32_t lanes) {
   constexpr uint32_t kWide = 8;
   const uint32_t groups = convolution.group_count;

@@ -1,4 +1,4 @@
-// Convolutions of one tap that take every position as it is.
+// Convolutions of one tap whose output positions are the input's.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace anydml {
 
-// Why a convolution is no such one; empty where it is.
+// Why a convolution is not one of these; empty if it is.
 inline std::string WhyNotOneTap(const ConvolutionShape& shape) {
   for (const ConvolutionWindow& w : shape.windows) {
     if (w.taps != 1) return "there is more than one tap";
@@ -18,7 +18,7 @@ inline std::string WhyNotOneTap(const ConvolutionShape& shape) {
   return "";
 }
 
-// The one stride between positions, in row-major order; false where there is none.
+// The common stride of positions in row-major order; false if there is none.
 inline bool PositionStride(const ConvolutionShape& shape, const ConvolutionTensor& tensor, uint64_t* stride) {
   *stride = 0;
   uint64_t next = 0;  // the stride that continues the dimensions so far

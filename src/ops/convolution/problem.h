@@ -40,7 +40,7 @@ constexpr int64_t InputIndex(const ConvolutionWindow& window, bool backward, uin
   return index >= 0 && index < window.input ? index : -1;
 }
 
-// Where a tensor's elements are, in elements. Dimensions that a description does not have are of size 1.
+// The places of a tensor's elements, in elements. Missing dimensions have size 1.
 struct ConvolutionTensor {
   std::array<uint64_t, 2> outer{};
   uint64_t channel = 0;         // of a filter: between input channels
@@ -53,12 +53,12 @@ struct ConvolutionTensor {
   }
 };
 
-// What a convolution adds up, whatever the types are. For every pair of outer indices (of a convolution:
-// batch and group) it is a product of two matrices: output channels x (input channels and taps) x positions.
-// So a product of matrices is a convolution with one tap.
+// The sums of a convolution, whatever the types. For every pair of outer indices (batch and group) it is a
+// product of two matrices: output channels x (input channels and taps) x positions. So a matrix product is a
+// convolution with one tap.
 struct ConvolutionShape {
   std::array<uint64_t, 2> outer = {1, 1};
-  uint64_t input_channels = 1, output_channels = 1;  // of a group
+  uint64_t input_channels = 1, output_channels = 1;  // per group
   std::array<ConvolutionWindow, kMaxSpatial> windows;
   bool backward = false;
   // Taps of a mirrored filter have negative strides (modulo 2^64) and an offset to the last one.
@@ -69,7 +69,7 @@ struct ConvolutionShape {
   uint64_t Positions() const { return uint64_t{windows[0].output} * windows[1].output * windows[2].output; }
   uint64_t Matrices() const { return outer[0] * outer[1]; }
   uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
-  // Filters of a group are [output][input][taps], without gaps.
+  // Filters of a group are contiguous: [output][input][taps].
   bool HasPackedFilters() const {
     uint64_t distance = 1;
     for (uint32_t d = kMaxSpatial; d-- > 0; distance *= windows[d].taps) {
@@ -94,9 +94,9 @@ struct ConvolutionAddition {
   ConvolutionLimits limits;
 };
 
-// What a graph lets a convolution do with its results, instead of the operators behind it: a
-// BATCH_NORMALIZATION with numbers for each channel, then an addition, each with RELU or CLIP. Results are
-// rounded to the type before each of them, as they would be in memory.
+// Operations that a graph merges into a convolution: a BATCH_NORMALIZATION with numbers per channel, then an
+// addition, each with RELU or CLIP. Results are rounded to the type before each of them, as they would be in
+// memory.
 struct ConvolutionTail {
   enum Input { kMean = 3, kVariance, kScale, kBias, kAdded, kInputs };  // in binding order
 
@@ -110,8 +110,8 @@ struct ConvolutionProblem {
   DataType type = DataType::kFloat32;  // or FLOAT16
   ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
-  ElementProgram activation;     // of register 0, FLOAT32
-  bool filter_is_owned = false;  // by the library: may be packed at initialisation
+  ElementProgram activation;     // on register 0, FLOAT32
+  bool filter_is_owned = false;  // OWNED_BY_DML: may be packed at initialisation
   std::optional<ConvolutionTail> tail;
 };
 

@@ -14,20 +14,21 @@ uint64_t Padding(const ConvolutionFields& fields, uint32_t d) {
   return uint64_t{fields.start_padding[d]} + fields.end_padding[d];
 }
 
-// From the first tap to the last one. A product of two numbers of 32 bits leaves room for two more.
+// The distance from the first tap to the last one. A product of two 32-bit numbers leaves room for adding two
+// more.
 uint64_t Reach(const ConvolutionFields& fields, uint32_t d) {
   return uint64_t{fields.filter.sizes[d + 2] - 1} * fields.dilations[d] + 1;
 }
 
-// Of a backward output without padding, as far as 64 bits say.
+// Of a backward output without padding; saturates at 64 bits.
 uint64_t UnpaddedSize(const ConvolutionFields& fields, uint32_t d) {
   const uint64_t steps = uint64_t{fields.input.sizes[d + 2] - 1} * fields.strides[d];
   uint64_t size = Reach(fields, d);
   return __builtin_add_overflow(size, steps + OutputPadding(fields, d), &size) ? ~uint64_t{0} : size;
 }
 
-// What the page's formula gives; 0 where the window is larger than the padded input, or padding leaves
-// nothing.
+// The result of the documentation's formula; 0 if the window is larger than the padded input, or if padding
+// leaves nothing.
 uint64_t FormulaSize(const ConvolutionFields& fields, uint32_t d) {
   const uint64_t padding = Padding(fields, d);
   if (fields.backward) {
@@ -75,7 +76,7 @@ Status CheckChannels(const ConvolutionFields& fields, const TensorDesc& output) 
                          fields.input.sizes[0], ", that of InputTensor.Sizes[0]");
 }
 
-// Spatial dimensions go to the end of the three.
+// Spatial dimensions are the last of the three.
 void SetWindows(const ConvolutionFields& fields, const TensorDesc& output, ConvolutionShape* shape) {
   const uint32_t spatial = fields.input.rank - 2, first = kMaxSpatial - spatial;
   for (uint32_t d = 0; d < spatial; ++d) {
@@ -101,8 +102,8 @@ void SetWindows(const ConvolutionFields& fields, const TensorDesc& output, Convo
   }
 }
 
-// Clients declare outputs larger than the formula's and mean OutputPadding, which is less than a stride or
-// the distance of two taps: only where padding takes everything it is looked at.
+// Clients declare outputs larger than the formula's and mean OutputPadding, which is less than a stride or a
+// dilation. The formula is checked only if padding leaves nothing.
 Status CheckBackward(const ConvolutionFields& fields, uint32_t d, uint32_t output) {
   const uint64_t unpadded = UnpaddedSize(fields, d), padding = Padding(fields, d);
   const uint32_t step = std::max(fields.strides[d], fields.dilations[d]);
@@ -131,7 +132,7 @@ Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& outpu
                              "] = ", fields.input.sizes[d + 2], " with its padding (",
                              fields.start_padding[d], " and ", fields.end_padding[d], ")");
     }
-    // Clients declare smaller ones.
+    // Clients may declare smaller ones.
     const uint64_t most = formula + OutputPadding(fields, d);
     if (output.sizes[d + 2] <= most) continue;
     return InvalidArgument(fields.name, ": OutputTensor.Sizes[", d + 2, "] is ", output.sizes[d + 2],
@@ -165,7 +166,7 @@ ConvolutionShape ShapeOf(const ConvolutionFields& fields, const TensorDesc& outp
 
 Status InferConvolution(const ConvolutionFields& fields, Dimensions* sizes) {
   *sizes = fields.input.sizes;
-  // Validation says so.
+  // Validation reports it.
   if (fields.filter.rank != fields.input.rank || fields.input.rank < 3) return {};
   ANYDML_RETURN_IF_ERROR(CheckArrays(fields));
   (*sizes)[1] = fields.backward ? fields.filter.sizes[1] * fields.groups : fields.filter.sizes[0];

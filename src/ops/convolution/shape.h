@@ -1,4 +1,4 @@
-// What the descriptions of all convolutions say about shapes.
+// The shapes in the descriptions of all convolutions.
 #pragma once
 
 #include <span>
@@ -13,21 +13,21 @@ struct ConvolutionFields {
   const TensorDesc& input;
   const TensorDesc& filter;
   std::span<const uint32_t> strides, dilations, start_padding, end_padding;
-  std::span<const uint32_t> output_padding = {};  // none: 0
+  std::span<const uint32_t> output_padding = {};  // empty: 0
   uint32_t groups = 1;
   bool backward = false;
   bool mirrored = false;  // the last tap comes first
 };
 
-// Counts of arrays and channels, windows that fit, sizes of the output.
+// Checks lengths of arrays, channel counts, that windows fit, and the output's sizes.
 Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& output);
 
 ConvolutionShape ShapeOf(const ConvolutionFields& fields, const TensorDesc& output);
 
-// What CONVOLUTION's description asks for, with an output of these strides.
+// The problem that CONVOLUTION's description defines, with an output of these strides.
 ConvolutionProblem ConvolutionProblemOf(const OperatorDesc& desc, const TensorDesc& output);
 
-// The output's sizes by the pages' formulas.
+// The output's sizes by the documentation's formulas.
 Status InferConvolution(const ConvolutionFields& fields, Dimensions* sizes);
 
 }  // namespace anydml

@@ -40,7 +40,7 @@ ConvolutionProblem WithTail(const OperatorDesc& desc, const ConvolutionTailDesc&
   return problem;
 }
 
-// Without gaps, in the order of `tensor`.
+// Packed, in the memory order of `tensor`.
 TensorDesc PackedLike(const TensorDesc& tensor) {
   TensorDesc packed = tensor;
   packed.owned_by_dml = false;
@@ -54,7 +54,7 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
   return packed;
 }
 
-// Where graphs bring the channels together, which has kernels that finish what they store.
+// For convolutions that graphs make channels-last, whose kernels can apply tails.
 bool GainsByTailInVectors(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   constexpr uint32_t kWide = 8;
@@ -63,8 +63,8 @@ bool GainsByTailInVectors(const ConvolutionProblem& problem) {
          TilesCanFinish(problem);
 }
 
-// Whether an element of the output may replace the one that is added: kernels read it when they are about to
-// write. Some keep FLOAT32 sums where the output is, if channels are neighbours.
+// Whether the output may be in the place of the added tensor: kernels read its elements just before they
+// write. Some keep FLOAT32 sums in the output if channels are contiguous.
 bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, bool sums_in_output) {
   if (!tail.adds()) return false;
   const TensorDesc& added = *tail.tensors.back();
@@ -75,7 +75,7 @@ bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, 
   return !sums_in_output || output.type != DataType::kFloat32 || !neighbours;
 }
 
-// From the convolution's result (input 0) and the tail's tensors that are there to the output.
+// From the convolution's result (input 0) and the tail's present tensors to the output.
 ElementProblem StepsOf(const TensorDesc& result, const TensorDesc& output, const ConvolutionTailDesc& given,
                        const ConvolutionTail& tail) {
   ElementProblem problem;
@@ -184,7 +184,7 @@ bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, cons
   const List list = WithTails(*context.device);
   if (list.empty()) return false;
   const ConvolutionProblem problem = WithTail(desc, tail);
-  // Vectors of channels are what a later pass may make of planes: the kernel of today says nothing yet.
+  // A later pass may convert planes to channels-last, so the kernel for the present layout does not count.
   if (context.device->convolution_channels == ConvolutionChannels::kFillVectors) {
     return GainsByTailInVectors(problem);
   }

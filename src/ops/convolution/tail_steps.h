@@ -1,4 +1,4 @@
-// A convolution's tail as steps of an element program, for kernels that do it behind the sums.
+// A convolution's tail as steps of an element program, for kernels that run it after the sums.
 #pragma once
 
 #include "ops/convolution/problem.h"
@@ -12,7 +12,7 @@ inline void LimitRegister(const ConvolutionLimits& limits, uint8_t x, ElementPro
                  ParameterOf(limits.most));
 }
 
-// `x` has the convolution's result, rounded to `type`. `load` gives a register with a tensor of the tail, a
+// `x` has the convolution's result, rounded to `type`. `load` returns a register with a tensor of the tail, a
 // ConvolutionTail::Input; it is called in their order.
 template <typename Load>
 void ApplyTail(const ConvolutionTail& tail, DataType type, uint8_t x, const Load& load,

@@ -1,4 +1,4 @@
-// What comes after a convolution's sums on a device.
+// What follows a convolution's sums on a device.
 #pragma once
 
 #include "ops/convolution/problem.h"
@@ -9,7 +9,7 @@ namespace anydml {
 // The activation of FLOAT32 sums, into the output.
 ElementProblem ConvolutionActivation(const ConvolutionProblem& problem, const ConvolutionTensor& sums);
 
-// An output without gaps; `channels_last`: a position's channels, of all groups, are neighbours.
+// A packed output; `channels_last`: the channels of all groups are contiguous per position.
 ConvolutionTensor PackedOutput(const ConvolutionShape& shape, bool channels_last = false);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// Windows that lie side by side, as a picture is cut into patches: what each sees is brought together first
-// and takes the place of the channels. What is left has one tap.
+// Windows that do not overlap, as when a picture is cut into patches: each window's elements are copied
+// together first and become the channels of a convolution with one tap.
 #include "kernel/composite.h"
 #include "ops/convolution/problem.h"
 #include "ops/element/problem.h"
@@ -56,7 +56,7 @@ ElementProblem CopyOf(const ConvolutionProblem& problem) {
   return copy;
 }
 
-// Of what was copied.
+// The convolution of the copy.
 ConvolutionProblem OfPatches(const ConvolutionProblem& problem) {
   ConvolutionProblem patches = problem;
   ConvolutionShape& s = patches.shape;

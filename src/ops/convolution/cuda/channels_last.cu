@@ -1,7 +1,7 @@
-// A convolution whose operands have their channels as neighbours in memory, or are brought into that order
-// first: then it is a product of windows with filters that comes through shared memory by 16 bytes. Deep ones
-// with few outputs are cut along taps and channels. Backward ones are such products for each phase, of which
-// blocks have one each.
+// A convolution with channels-last operands, which are brought into that order first if necessary: a product
+// of windows with filters, whose operands go through shared memory in units of 16 bytes. Products with many
+// steps and few outputs are cut along taps and channels. Backward convolutions are one such product per
+// phase; each block works on one phase.
 #include "ops/convolution/cuda/channels_last.cuh"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ enum class Way : uint8_t { kWindows, kPatches, kPhases };
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
-  // `product`: what is added up; of a forward convolution all of it.
+  // `product`: the convolution whose sums are computed; for a forward convolution all of it.
   ConvolutionChannelsLast(const ConvolutionProblem& problem, const ConvolutionShape& product,
                           const DevicePhases& phases)
       : shape_(product),
@@ -33,7 +33,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
         tail_(problem.tail),
         channels_last_(shape_.output.channel == 1) {}
 
-  // False: there are no tiles that fit.
+  // False if no tiles fit.
   bool Choose(Way way, const DeviceTraits& device) {
     CutProblem product = {};
     product.rows = shape_.outer[0] * shape_.Positions();
@@ -54,7 +54,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     return true;
   }
 
-  // What comes after the sums, if anything does; then nothing is open any more.
+  // Adds what follows the sums, if anything does, and completes the plan.
   Status Finish(const ConvolutionProblem& problem, const LowerContext& context) {
     SetInput(problem);
     SetFilter(problem);
@@ -62,7 +62,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint64_t elements = problem.shape.Elements();
     const bool has_activation = !limits_.Set(problem.activation);
     if (has_activation && half_) {
-      // The activation is of the sums before they are rounded.
+      // The activation is applied to sums before they are rounded.
       sums_tensor_ = PackedOutput(problem.shape, channels_last_);
       sums_ = AddScratch("sums", elements * sizeof(float));
     }
@@ -174,7 +174,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
     input_ = AddScratch("input", shape_.outer[0] * input_tensor_.outer[0] * Width());
-    // Few channels, or few elements, are packed by the kernel that packs the filter.
+    // With few channels, or few elements, the kernel that packs the filter also packs the input.
     constexpr uint64_t kFewChannels = 16, kFewElements = 1 << 19;
     const uint64_t elements = input_.bytes / Width();
     if (padded_channels_ <= kFewChannels || elements <= kFewElements) return;
@@ -184,7 +184,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
   }
 
-  // Whether blocks bring channels together themselves, which they wait for: where there are few.
+  // Whether blocks gather channels themselves, which stalls them: if there are few channels.
   bool ReadsChannelsApart() const {
     constexpr uint64_t kFewElements = 1 << 20;
     if (tile_.patches == nullptr || tile_.cut.per_split != 1 || !IsNear(shape_)) return false;
@@ -245,13 +245,13 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     patches_.channel_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
-  // Nothing where there is nothing to pack.
+  // Does nothing if there is nothing to pack.
   void Pack(KernelChain* chain, OperandPacking packing) const {
     packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
     const uint64_t filters = packing.filter.to == nullptr ? 0 : shape_.outer[1] * shape_.output_channels;
     const uint64_t blocks = packing.image_blocks + filters * packing.filter.chunks.divisor();
     if (blocks == 0) return;
-    // Looking for phases makes it slower.
+    // Looking for phases makes the kernel slower.
     void (*const with_phases)(OperandPacking) =
         half_ ? PackOperands<__half, true> : PackOperands<float, true>;
     void (*const without)(OperandPacking) = half_ ? PackOperands<__half, false> : PackOperands<float, false>;
@@ -278,7 +278,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
                   kPackThreads, p);
   }
 
-  ConvolutionShape shape_;  // of a backward convolution: what the phases have in common
+  ConvolutionShape shape_;  // of a backward convolution: what its phases have in common
   DevicePhases phases_;
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
@@ -286,8 +286,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<ConvolutionTail> tail_;
   SumLimits limits_;
   ChosenTile tile_;
-  GeneralProduct product_{};  // but for addresses
-  PatchProduct patches_{};    // but for the product
+  GeneralProduct product_{};  // without addresses
+  PatchProduct patches_{};    // without the product
   bool channels_last_;        // of the output, and of sums
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;

@@ -1,4 +1,4 @@
-// What comes before and after the product of windows with filters.
+// Steps before and after the product of windows with filters.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@ inline constexpr uint32_t kPackThreads = 256;
 inline constexpr uint32_t kPackNumbers = 4096;
 inline constexpr uint32_t kMostPackedTaps = kPackNumbers / 8;
 
-// Filters with their channels as neighbours: [group][output channel][phase][tap][padded channel], zeros for
-// what is padding and for taps that a phase has not.
+// Channels-last filters: [group][output channel][phase][tap][padded channel], with zeros for padding and for
+// taps that a phase does not have.
 struct FilterPacking {
   const void* from = nullptr;
   void* to = nullptr;
   ConvolutionTensor filter;
   uint32_t channels = 0, padded_channels = 0, all_taps = 0;
   FastDivisor output_channels, taps[kMaxSpatial];
-  FastDivisor some;          // channels of a block
+  FastDivisor some;          // channels per block
   FastDivisor chunks;        // of a filter's channels
-  bool is_in_order = false;  // a filter's channels, with their taps, follow each other, in units of 16 bytes
+  bool is_in_order = false;  // a filter's channels, with their taps, are contiguous, in units of 16 bytes
   DevicePhases phases;
 
   FilterPacking() = default;
@@ -41,21 +41,21 @@ struct FilterPacking {
     for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].taps) {
       is_in_order = is_in_order && (shape.windows[d].taps == 1 || filter.spatial[d] == stride);
     }
-    constexpr uint64_t kNumbers = 8;  // of a unit; of FLOAT32 two
+    constexpr uint64_t kNumbers = 8;  // per unit; two units for FLOAT32
     const uint64_t distances = filter.offset | (shape.output_channels > 1 ? filter.output_channel : 0) |
                                (shape.outer[1] > 1 ? filter.outer[1] : 0);
     is_in_order = is_in_order && (channels == 1 || filter.channel == stride) && distances % kNumbers == 0;
   }
 };
 
-// Images with their channels as neighbours: [image][position][group][padded channel]. What is
-// padding is 0. A thread has a unit of 16 bytes, neighbouring threads have neighbouring positions.
+// Channels-last images: [image][position][group][padded channel], with zeros for padding. A thread moves a
+// unit of 16 bytes; neighbouring threads have neighbouring positions.
 struct ImagePacking {
   const void* from = nullptr;
   void* to = nullptr;
   ConvolutionTensor input;
   uint32_t channels = 0, padded_channels = 0;
-  uint32_t units = 0;  // of all
+  uint32_t units = 0;  // total number
   FastDivisor positions, inputs[kMaxSpatial], units_of_group, groups;
 
   ImagePacking() = default;
@@ -78,7 +78,7 @@ struct ImagePacking {
 struct OperandPacking {
   ImagePacking images;
   FilterPacking filter;
-  uint32_t image_blocks = 0;  // the others are the filter's
+  uint32_t image_blocks = 0;  // the other blocks pack the filter
 };
 
 template <typename T>
@@ -110,7 +110,7 @@ __device__ void PackImages(const ImagePacking& p) {
   *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&packed);
 }
 
-// Where tap `at` of a phase is in the whole filter; false: it has none.
+// The index of a phase's tap `at` in the whole filter; false if it has none.
 __device__ __forceinline__ bool FindTap(const FilterPacking& p, uint32_t phase,
                                         const uint32_t (&at)[kMaxSpatial], uint64_t* offset) {
   uint32_t numbers[kMaxSpatial];
@@ -125,11 +125,11 @@ __device__ __forceinline__ bool FindTap(const FilterPacking& p, uint32_t phase,
   return exists;
 }
 
-// Numbers of a filter wherever they are: channels from `first` on with their taps.
+// A filter's numbers of any layout: channels from `first` on with their taps.
 template <typename T, bool kHasPhases>
 __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first, uint32_t count,
                            T* numbers) {
-  // Several loads of a thread are on their way at a time.
+  // Loads in flight per thread.
   constexpr uint32_t kAtOnce = 8;
   for (uint32_t i = threadIdx.x; i < count; i += kAtOnce * kPackThreads) {
     T loaded[kAtOnce];
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_consta
   PackFilter<T, kHasPhases>(q.filter, blockIdx.x - q.image_blocks, numbers);
 }
 
-// Sums of parts, in a fixed order: [part][packed output].
+// Adds parts in a fixed order: [part][packed output].
 struct PartSums {
   const float* parts;
   const void* bias;

@@ -1,6 +1,5 @@
-// A convolution by cuDNN, where that is installed. FLOAT32 tensors that are packed as they are listed are
-// read where they are; everything else has its channels as neighbours, or is brought into that order around
-// it.
+// A convolution by cuDNN, if it is installed. FLOAT32 tensors packed in their dimensions' order are read in
+// place; everything else is channels-last, or is converted around cuDNN.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +18,7 @@ namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
 
-// Limits of the kernels that bring tensors into another order.
+// Limits of the kernels that convert layouts.
 std::string WhyNotPacked(const ConvolutionProblem& problem, const CudnnLayout& layout) {
   ConvolutionProblem checked = problem;
   checked.shape.backward = false;
@@ -29,7 +28,7 @@ std::string WhyNotPacked(const ConvolutionProblem& problem, const CudnnLayout& l
   return why_not;
 }
 
-// What comes after cuDNN's result: the bias, the activation, another order.
+// What follows cuDNN's result: bias, activation, conversion of the layout.
 struct Rest {
   bool bias = false, activation = false;
   DataType from = DataType::kFloat32;
@@ -53,8 +52,8 @@ ElementProblem RestOf(const ConvolutionProblem& problem, const ConvolutionTensor
   return result;
 }
 
-// The largest unit of bytes in which planes of FLOAT16 channels are read and written; 0: positions do not
-// follow each other.
+// The largest unit in which planes of FLOAT16 channels can be read and written; 0 if positions are not
+// contiguous.
 uint32_t PlaneUnit(const ConvolutionTensor& tensor, const CudnnPacked& packed) {
   uint64_t positions = 1;
   for (uint32_t d = kMaxSpatial; d-- > 0; positions *= packed.sizes[d]) {
@@ -107,7 +106,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     const bool has_limits = limits.Set(problem.activation);
     const bool has_activation = !problem.activation.instructions.empty();
     const auto is_half = [](float number) { return ToFloat(ToHalf(number)) == number; };
-    // FLOAT16 is rounded after the bias and the activation; those that only limit may come after that.
+    // FLOAT16 is rounded after the bias and the activation; limits alone may be applied after rounding.
     std::vector<Rest> ways;
     const bool is_bare = !has_bias_ && !has_activation;
     const bool can_fuse =
@@ -222,7 +221,8 @@ class ConvolutionCudnn final : public CompositeKernel {
   uint64_t Width() const { return half_ ? 2 : 4; }
   uint64_t FilterBytes() const { return layout_.filter.Elements() * Width(); }
 
-  // Few channels, or few elements, are packed by the kernel that packs the filter; so is padding.
+  // With few channels, or few elements, the kernel that packs the filter also packs the input; it also packs
+  // padding.
   void SetCopies() {
     constexpr uint64_t kFewChannels = 16, kFewElements = 1 << 19;
     if (half_ && shape_.input_channels > kFewChannels) load_unit_ = PlaneUnit(shape_.input, layout_.input);
@@ -253,7 +253,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     tiles.ChooseSquares(load_unit_);
   }
 
-  // False where its planes are not written by tiles.
+  // False if the output's planes cannot be written by tiles.
   bool SetOutputTiles() {
     const CudnnPacked& packed = layout_.output;
     const bool is_one_group =
@@ -306,7 +306,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     return packing.to == nullptr ? 0 : layout_.filter.images * packing.chunks.divisor();
   }
 
-  // Nothing where there is nothing to pack.
+  // Does nothing if there is nothing to pack.
   void Pack(KernelChain* chain, OperandPacking packing) const {
     packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
     const uint64_t blocks = packing.image_blocks + FilterBlocks(packing.filter);
@@ -322,8 +322,8 @@ class ConvolutionCudnn final : public CompositeKernel {
   bool fuses_bias_ = false;
   std::shared_ptr<const cudnn::Graph> graph_;
   std::optional<DeviceCopies> input_copies_;
-  HalfTiles input_tiles_, output_tiles_;     // but for addresses
-  uint32_t load_unit_ = 0, store_unit_ = 0;  // of these, in bytes; 0: there are none
+  HalfTiles input_tiles_, output_tiles_;     // without addresses
+  uint32_t load_unit_ = 0, store_unit_ = 0;  // of these tiles, in bytes; 0: no tiles
   ScratchLayout::Piece input_, filter_, sums_, workspace_;
   std::optional<uint32_t> rest_;
 };

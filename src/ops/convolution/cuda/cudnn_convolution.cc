@@ -11,8 +11,8 @@ cudnn::DataTypeNumber TypeNumber(DataType type) {
   return type == DataType::kFloat16 ? cudnn::kHalf : cudnn::kFloat;
 }
 
-// Products of FLOAT32 stay FLOAT32, sums have one order, and one window's numbers do not touch another's sum
-// (of Winograd's and Fourier's, an infinity is in all sums of a tile).
+// FLOAT32 products stay FLOAT32, sums have a fixed order, and an infinity in one window must not affect
+// others (Winograd and FFT algorithms spread it over a tile).
 bool IsAllowedInConvolution(int note, bool is_half) {
   switch (note) {
     case cudnn::kTensorCore:

@@ -1,4 +1,4 @@
-// What cuDNN is told of a convolution.
+// The description of a convolution for cuDNN.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct CudnnTensor {
   cudnn::Graph::Shape shape;
 };
 
-// y = the convolution of x with w or, backward, x from y and w; what is computed is the result. Groups are
-// what x has more channels than w.
+// y = the convolution of x with w or, backward, x from y and w. The group count is the ratio of the channels
+// of x and w.
 struct CudnnProblem {
   bool backward = false;
   CudnnTensor x, w, y;
   cudnn::Graph::Windows windows;
-  bool has_bias = false;            // one of the operands' type for each channel of the result
-  std::optional<SumLimits> limits;  // after that
+  bool has_bias = false;            // one number of the operands' type per channel of the result
+  std::optional<SumLimits> limits;  // applied after the bias
 
   const CudnnTensor& result() const { return backward ? x : y; }
   std::string Key() const;  // different for different problems
 };
 
-// Null, with a reason. The device is the thread's current one. Addresses that Run wants: of x, w, y and,
-// where there is one, the bias.
+// Null, with a reason, on failure. The device must be current. Run takes the addresses of x, w, y and, if
+// there is one, the bias.
 std::shared_ptr<const cudnn::Graph> CreateCudnnConvolution(const CudnnProblem& problem, int device,
                                                            std::string* why_not);
 

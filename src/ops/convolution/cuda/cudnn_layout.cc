@@ -22,8 +22,8 @@ ConvolutionShape ForwardOf(const ConvolutionShape& shape) {
   return result;
 }
 
-// The padding at the end that makes a window's outputs as many as there are: that of the beginning where it
-// does. False: there is none.
+// The end padding that gives the required number of outputs; that of the beginning if possible. False if
+// there is none.
 bool EndPadding(const ConvolutionWindow& w, int64_t* padding) {
   const int64_t reach = (int64_t{w.taps} - 1) * w.dilation + 1;
   const auto fits = [&](int64_t end) {
@@ -101,7 +101,7 @@ std::string CudnnLayout::Set(const ConvolutionProblem& p) {
   filter_channels = static_cast<uint32_t>(forward.input_channels);
   if (channels_last) {
     input_channels = static_cast<uint32_t>((s.input_channels + unit - 1) / unit * unit);
-    if (!s.backward) filter_channels = input_channels;  // backward they are whole units
+    if (!s.backward) filter_channels = input_channels;  // for backward convolutions they are whole units
     input.channels = groups * input_channels;
     filter.channels = filter_channels;
     input.channels_last = output.channels_last = filter.channels_last = true;

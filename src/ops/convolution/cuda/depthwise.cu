@@ -9,7 +9,7 @@
 namespace anydml {
 namespace {
 
-// Any window.
+// For any window.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant__ ConvolutionParameters p) {
   WaitForPrevious();
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant_
   }
 }
 
-// What is read of a row serves all of a thread's outputs.
+// Each element that is read of a row serves all of a thread's outputs.
 template <typename T, int32_t kStride>
 __global__ void __launch_bounds__(kTileThreads)
     DepthwiseThree(const __grid_constant__ ConvolutionParameters p) {

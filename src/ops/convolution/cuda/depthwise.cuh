@@ -1,4 +1,4 @@
-// Convolutions whose filters have one input channel: nothing but their taps is added up.
+// Convolutions whose filters have one input channel: only taps are summed.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -33,7 +33,7 @@ __device__ void FinishSum(const ConvolutionParameters& p, uint32_t matrix, uint3
   }
 }
 
-// Of 3x3 taps and of the bias: those of groups from `group` on.
+// 3x3 taps and the bias of groups from `group` on.
 template <typename T, uint32_t kGroups>
 __device__ __forceinline__ void LoadFilters(const ConvolutionParameters& p, uint32_t image, uint32_t group,
                                             float (&weights)[3][3][kGroups], float (&bias)[kGroups]) {
@@ -52,13 +52,13 @@ __device__ __forceinline__ void LoadFilters(const ConvolutionParameters& p, uint
   }
 }
 
-// More channels or taps are better off as a product.
+// With more channels or taps, a product is faster.
 inline constexpr uint32_t kDepthwiseChannels = 4, kDepthwiseTaps = 128;
 
-// Outputs beside each other that a thread has.
+// Neighbouring outputs per thread.
 inline constexpr uint32_t kDepthwiseRun = 4;
 
-// Rows of 3 taps side by side, a stride of 1 or 2; indices that 31 bits hold.
+// Rows of 3 contiguous taps, a stride of 1 or 2, and offsets that fit into 31 bits.
 inline bool HasThreeTaps(const ConvolutionShape& shape) {
   const ConvolutionWindow& x = shape.windows[kMaxSpatial - 1];
   for (const ConvolutionWindow& window : shape.windows) {
@@ -70,7 +70,8 @@ inline bool HasThreeTaps(const ConvolutionShape& shape) {
          shape.windows[0].taps == 1 && shape.windows[0].output == 1 && shape.windows[0].start_padding == 0;
 }
 
-inline constexpr uint32_t kDepthwiseRows = 7;  // of a band: images of networks have multiples of it
+inline constexpr uint32_t kDepthwiseRows = 7;  // rows per band: image sizes in networks are often multiples
+                                               // of it
 inline constexpr uint32_t kDepthwiseVector = 4;
 
 // 3x3 taps and rows of whole vectors of four numbers. Addresses are multiples of 16 bytes.
@@ -93,13 +94,13 @@ inline bool HasDepthwiseRows(const ConvolutionShape& s) {
   return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
-// The same with a stride of 1 where a warp has whole rows, and nothing right of them is read.
+// The same with stride 1, if a warp has whole rows and nothing to their right is read.
 inline bool HasDepthwiseColumns(const ConvolutionShape& s) {
   const ConvolutionWindow& x = s.windows[kMaxSpatial - 1];
   return HasDepthwiseRows(s) && x.stride == 1 && x.output <= 32 * kDepthwiseVector && x.input <= x.output;
 }
 
-// Whether images of that size follow each other without gaps.
+// Whether images of this size are contiguous.
 inline bool IsOnePiece(const ConvolutionShape& s, const ConvolutionTensor& t, uint32_t rows,
                        uint32_t columns) {
   const uint64_t elements = uint64_t{rows} * columns;
@@ -110,11 +111,11 @@ inline bool IsOnePiece(const ConvolutionShape& s, const ConvolutionTensor& t, ui
          follows(s.outer[0], t.outer[0], elements * s.outer[1]);
 }
 
-// How many whole channels a warp brings into shared memory, whose place the results take; 0: images have
-// gaps, other sizes than the results, or channels that are too large.
+// The number of whole channels that a warp copies to shared memory, where results replace them; 0 if images
+// are not contiguous, differ in size from the results, or have channels that are too large.
 inline uint32_t DepthwiseWarpPlanes(const ConvolutionShape& s, uint32_t element_bytes) {
   constexpr uint64_t kMostBytes = 13 << 10, kUnit = 16;
-  constexpr uint32_t kLeastLanes = 24;  // that have something to do
+  constexpr uint32_t kLeastLanes = 24;  // lanes with work
   const ConvolutionWindow &x = s.windows[kMaxSpatial - 1], &y = s.windows[kMaxSpatial - 2];
   if (!HasDepthwiseColumns(s) || s.output_channels != 1 || s.Matrices() >= uint64_t{1} << 31 ||
       s.windows[0].input != 1 || x.input != x.output || y.input != y.output || y.start_padding != 1 ||
@@ -131,7 +132,8 @@ inline uint32_t DepthwiseWarpPlanes(const ConvolutionShape& s, uint32_t element_
   return 0;
 }
 
-// How many whole channels a block brings into shared memory; 0: images have gaps, or too large channels.
+// The number of whole channels that a block copies to shared memory; 0 if images are not contiguous, or have
+// channels that are too large.
 inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_bytes) {
   constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
   constexpr uint64_t kMostBytes = 50 << 10, kEnoughBytes = 32 << 10;
@@ -143,22 +145,22 @@ inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_
   }
   const uint64_t tasks = uint64_t{(y.output - 1) / kDepthwiseRows + 1} * (x.output / kDepthwiseVector);
   uint32_t best = 0;
-  double most = 0;  // of threads that have something to do
+  double most = 0;  // largest share of threads with work
   for (uint32_t count = 1; count == 1 || count * bytes <= kEnoughBytes; ++count) {
     if (count * bytes % 16 != 0) continue;
     const uint64_t turns = (count * tasks + kTileThreads - 1) / kTileThreads;
     const double share = static_cast<double>(count * tasks) / static_cast<double>(turns * kTileThreads);
-    if (share < most - 0.02) continue;  // more at a time are better
+    if (share < most - 0.02) continue;  // at nearly the same share, more channels at a time are better
     most = std::max(most, share);
     best = count;
   }
   return best;
 }
 
-// Outputs of a thread in a row, of each of kDepthwiseVector groups.
+// A thread's outputs in a row, for each of kDepthwiseVector groups.
 inline constexpr uint32_t kDepthwisePair = 2;
 
-// 3x3 taps and groups that are neighbours, in whole vectors.
+// 3x3 taps and contiguous groups in whole vectors.
 inline bool HasDepthwiseVectors(const ConvolutionShape& s, uint32_t vector = kDepthwiseVector) {
   const ConvolutionWindow &x = s.windows[kMaxSpatial - 1], &y = s.windows[kMaxSpatial - 2];
   if (!HasThreeTaps(s) || y.taps != 3 || y.dilation != 1 || y.stride != x.stride || s.output_channels != 1 ||
@@ -178,27 +180,27 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s, uint32_t vector = kDe
   return elements % vector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
-// How a block cuts an image with channels as neighbours: `kOutputs` rows of outputs, `kBytes` of channels, of
-// which a thread has kVector.
+// How a block cuts a channels-last image: `kOutputs` rows of outputs, `kLine` bytes of channels, of which a
+// thread has kVector.
 template <typename T, uint32_t kOutputs, uint32_t kNumbers, uint32_t kLine, uint32_t kWarps, uint32_t kLeast>
 struct DepthwiseTile {
   static constexpr uint32_t kRows = kOutputs, kVector = kNumbers, kBytes = kLine;
-  static constexpr uint32_t kThreads = kWarps * 32, kBlocks = kLeast;  // of a multiprocessor
+  static constexpr uint32_t kThreads = kWarps * 32, kBlocks = kLeast;  // per multiprocessor
   static constexpr uint32_t kChannels = kBytes / sizeof(T);
-  static constexpr uint32_t kAcross = kChannels / kVector;  // threads, that many beside each other
-  static constexpr uint32_t kAlong = kThreads / kAcross;    // with some columns each
+  static constexpr uint32_t kAcross = kChannels / kVector;  // threads across the channels
+  static constexpr uint32_t kAlong = kThreads / kAcross;    // threads along the columns
 };
 template <typename T>
 struct UsualDepthwiseTile : DepthwiseTile<T, 7, 2, 128, 4, 5> {};
-inline constexpr uint32_t kDepthwiseTileColumns = 32;  // about, at most
+inline constexpr uint32_t kDepthwiseTileColumns = 32;  // approximate maximum
 
-// Whole units of 16 bytes, a stride of 1.
+// Whole units of 16 bytes and stride 1.
 inline bool HasDepthwiseTiles(const ConvolutionShape& s, uint32_t element_bytes) {
   return HasDepthwiseVectors(s, 16 / element_bytes) && s.windows[kMaxSpatial - 1].stride == 1 &&
          s.windows[0].input == 1;
 }
 
-// Where there are few vectors of groups, a thread has those of one row.
+// With few vectors of groups, a thread has those of one row.
 enum class DepthwiseWay : uint8_t {
   kAny,
   kThreeTaps,
@@ -214,7 +216,7 @@ enum class DepthwiseWay : uint8_t {
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 
-// `stride`: 1 or 2, but for kAny. kRing: FLOAT16 only.
+// `stride`: 1 or 2, except for kAny. kRing: FLOAT16 only.
 ConvolutionFunction FindDepthwise(DepthwiseWay way, bool half, uint32_t stride);
 
 }  // namespace anydml

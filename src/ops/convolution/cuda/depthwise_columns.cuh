@@ -1,14 +1,14 @@
-// Depthwise convolutions of 3x3 taps and a stride of 1. A thread has a vector of columns and goes down the
-// rows of a band; what is to its left and right it gets from the lanes beside it. Rows are on their way while
-// others are added up.
+// Depthwise convolutions of 3x3 taps with stride 1. A thread has a vector of columns and walks down the rows
+// of a band; its neighbours to the left and right come from adjacent lanes. Loads of the next rows are in
+// flight while others are summed.
 #pragma once
 
 #include "ops/convolution/cuda/depthwise_rows.cuh"
 
 namespace anydml {
 
-// Rows that are read at a time, a band's and two more in whole turns, and blocks of a multiprocessor, whose
-// registers hold them.
+// Rows that are loaded at a time (a band and two more rows make whole turns), and blocks per multiprocessor,
+// whose registers hold these rows.
 template <typename T>
 struct DepthwiseAhead;
 template <>
@@ -25,8 +25,7 @@ struct alignas(kDepthwiseVector * sizeof(T)) PackedVector {
   T x[kDepthwiseVector];
 };
 
-// What a thread adds up that goes down a vector of columns; a row's vectors are those of lanes beside each
-// other.
+// A thread's sums while it walks down a vector of columns; a row's vectors belong to adjacent lanes.
 class ColumnSums {
  public:
   __device__ ColumnSums(bool is_left, bool is_right) : is_left_(is_left), is_right_(is_right) {}
@@ -48,8 +47,8 @@ class ColumnSums {
     bias_ = static_cast<float>(static_cast<const T*>(p.bias)[at]);
   }
 
-  // The next row of the input; the result is the sums of the outputs in the row above it. All lanes of a warp
-  // come here.
+  // Adds the next row of the input; returns the complete sums of the outputs in the row above. All lanes of a
+  // warp must call it.
   template <typename T>
   __device__ __forceinline__ NumberVector Add(const PackedVector<T>& row) {
     constexpr uint32_t kAll = 0xFFFFFFFF;
@@ -89,7 +88,7 @@ class ColumnSums {
  private:
   bool is_left_, is_right_;
   float weights_[3][3], bias_ = 0;
-  NumberVector above_ = {}, here_ = {};  // sums that lack taps
+  NumberVector above_ = {}, here_ = {};  // incomplete sums
 };
 
 template <typename T>
@@ -104,7 +103,7 @@ __global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
   const uint32_t line = p.runs.Divide(threadIdx.x % 32, &run);
   const uint64_t number = (uint64_t{blockIdx.x} * kTileThreads + threadIdx.x) / 32 * p.warp_lines + line;
   const bool works =
-      line < p.warp_lines && number < p.all_lines;  // lanes that do not still take part in exchanges
+      line < p.warp_lines && number < p.all_lines;  // lanes without work still take part in exchanges
   const uint32_t plane = p.bands.Divide(works ? static_cast<uint32_t>(number) : 0, &band);
   const uint32_t image = p.groups.Divide(p.channels.Divide(plane, &channel), &group);
   ColumnSums sums(run == 0, run + 1 == p.runs.divisor());

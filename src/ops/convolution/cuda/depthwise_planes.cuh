@@ -1,5 +1,5 @@
-// Depthwise convolutions of images without gaps: a block brings some whole channels into shared memory, which
-// is one piece of the input, and works on them as DepthwiseRows does.
+// Depthwise convolutions of contiguous images: a block copies several whole channels to shared memory, one
+// contiguous piece of the input, and works on them as DepthwiseRows does.
 #pragma once
 
 #include "ops/common/tensor_cores.cuh"

@@ -1,6 +1,6 @@
-// Depthwise FLOAT16 convolutions of 3x3 taps and a stride of 1 with all channels as neighbours. A block has a
-// band of some columns of an image: rows come into a ring in shared memory, each in one piece, while threads
-// go down along the rows with what those add to three rows of outputs in registers.
+// Depthwise FLOAT16 convolutions of 3x3 taps with stride 1 and all channels contiguous. A block has a band of
+// some columns of an image: rows are copied to a ring buffer in shared memory, each in one piece, while
+// threads walk down and add each row to three rows of outputs in registers.
 #pragma once
 
 #include "ops/common/cuda_bulk.cuh"
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Of one dimension of a block: which of the `size` rows (or columns) from `first` on are inside of the image.
+// One dimension of a block: which of the `size` rows (or columns) from `first` on are inside the image.
 struct RingSpan {
   int32_t first;
   uint32_t begin, end;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocks)
   const uint32_t pixel = s.inner * sizeof(__half), line = (p.tile_columns + 2) * pixel;
   const uint32_t all = down.end - down.begin;  // rows that are loaded
 
-  // Columns outside of the image are zeros in all rows of the ring, and stay so.
+  // Columns outside the image are set to zero once in all rows of the ring.
   const uint32_t outside = columns + 2 - (along.end - along.begin), units = pixel / 16;
   for (uint32_t i = threadIdx.x; i < outside * units; i += blockDim.x) {
     const uint32_t number = i / units;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocks)
   LoadFilters<__half>(p, image, channel, weights, bias);
   __syncthreads();
 
-  float sums[3][kX][kV] = {};  // of rows of outputs, in turn
+  float sums[3][kX][kV] = {};  // of three rows of outputs, rotating
   const unsigned char* const from = shared + (works ? column * pixel : 0) + channel * sizeof(__half);
   __half* to = static_cast<__half*>(p.output) + s.output.Matrix(image, channel) +
                first_row * s.output.spatial[kRow] + (first_column + column) * s.output.spatial[kColumn];
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocks)
         }
         const uint32_t next = row - down.begin + p.ring_rows;
         if (next < all) {
-          __syncthreads();  // everybody has read it
+          __syncthreads();  // all threads have read the row
           if (threadIdx.x == 0) load(next, slot);
         }
         if (++slot == p.ring_rows) {
@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocks)
           ++turn;
         }
       }
-      // The row's taps: 2 of the outputs two rows above, which are complete then, 1 of those above, 0 of its
-      // own.
+      // The row contributes its taps 2 to the outputs two rows above, which are then complete, taps 1 to
+      // those one row above, and taps 0 to its own.
 #pragma unroll
       for (uint32_t x = 0; x < kX; ++x) {
 #pragma unroll

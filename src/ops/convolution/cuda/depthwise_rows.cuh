@@ -1,5 +1,5 @@
-// Depthwise convolutions of 3x3 taps in vectors of four numbers. A thread has a vector of each of several
-// rows below each other, so that what it reads serves three of them.
+// Depthwise convolutions of 3x3 taps in vectors of four numbers. A thread has one vector in each of several
+// consecutive rows, so that each loaded row serves three of them.
 #pragma once
 
 #include "ops/convolution/cuda/depthwise.cuh"
@@ -29,8 +29,8 @@ __device__ __forceinline__ void StoreVector(const NumberVector& v, __half* to) {
                                    *reinterpret_cast<const uint32_t*>(&b)};
 }
 
-// Columns [first - 1, first + kStride * kDepthwiseVector) of a row: those that its outputs see, the last but
-// one of a stride of 1 included, which `read` has room for.
+// Loads the columns [first - 1, first + kStride * kDepthwiseVector) that the outputs see; with stride 1 also
+// one more, for which `read` has room.
 template <typename T, uint32_t kStride, uint32_t kRead>
 __device__ __forceinline__ void ReadRow(const T* row, uint32_t first, uint32_t columns,
                                         float (&read)[kRead]) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kTileThreads)
                             s.input.spatial[kMaxSpatial - 2], image, group, channel, band, run);
 }
 
-// The same with vectors of groups, which are neighbours in memory: kDepthwisePair of them in each row.
+// The same with vectors of contiguous groups: kDepthwisePair of them in each row.
 template <typename T, uint32_t kStride, uint32_t kRows>
 __global__ void __launch_bounds__(kTileThreads)
     DepthwiseVectors(const __grid_constant__ ConvolutionParameters p) {

@@ -1,6 +1,6 @@
-// Depthwise convolutions of 3x3 taps and a stride of 1 with channels as neighbours. A block brings a tile of
-// the image with its padding into shared memory, a line of channels wide; a thread has some of these channels
-// and goes along the columns with a window of the tile's rows in registers.
+// Depthwise convolutions of 3x3 taps with stride 1 and contiguous channels. A block copies a padded tile of
+// the image to shared memory, a line of channels wide; a thread has some of these channels and walks along
+// the columns with a window of the tile's rows in registers.
 #pragma once
 
 #include "ops/common/tensor_cores.cuh"
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 
   {
     const uint32_t unit = threadIdx.x % kUnits, group = chunk * Tile::kChannels + unit * (16 / sizeof(T));
-    const uint32_t top = first_row - wy.start_padding;  // before the image is far behind it, too
+    const uint32_t top = first_row - wy.start_padding;  // rows before the image wrap to large numbers
     auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared)) + threadIdx.x * 16;
     for (uint32_t column = threadIdx.x / kUnits; column < wide;
          column += Tile::kThreads / kUnits, to += Tile::kThreads * 16) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   uint64_t to = s.output.Matrix(image, group) + first_row * s.output.spatial[kY] +
                 (first_column + begin) * s.output.spatial[kX];
   const uint32_t rows = wy.output - first_row, line = wide * Tile::kChannels;
-  float window[3][kRows + 2][kVector];  // columns in turn
+  float window[3][kRows + 2][kVector];  // rotating columns
   const auto read = [&](float(&column)[kRows + 2][kVector]) {
 #pragma unroll
     for (uint32_t r = 0; r < kRows + 2; ++r) {

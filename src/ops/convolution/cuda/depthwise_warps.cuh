@@ -1,6 +1,6 @@
-// Depthwise convolutions of 3x3 taps, a stride of 1 and a padding of 1, of images without gaps. A warp brings
-// some whole channels into shared memory, in one piece, puts the results in their place and stores the piece:
-// nothing but whole lines is moved, and many warps are on their way at a time.
+// Depthwise convolutions of 3x3 taps with stride 1 and padding 1, of contiguous images. A warp copies several
+// whole channels to shared memory in one piece, replaces them by the results and stores the piece: only whole
+// lines are moved, and many warps have loads in flight.
 #pragma once
 
 #include "ops/common/cuda_bulk.cuh"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(32) DepthwiseWarps(const __grid_constant__ Con
   __syncwarp();
   uint32_t run, group;
   const uint32_t line = p.runs.Divide(threadIdx.x, &run);
-  const bool works = line < count;  // lanes that do not still take part in exchanges
+  const bool works = line < count;  // lanes without work still take part in exchanges
   const uint32_t image = p.groups.Divide(first + (works ? line : 0), &group);
   ColumnSums sums(run == 0, run + 1 == p.runs.divisor());
   sums.template LoadWeights<T>(p, image, group, 0);
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(32) DepthwiseWarps(const __grid_constant__ Con
   using Vector = PackedVector<T>;
   T* to = reinterpret_cast<T*>(shared) + (works ? line * elements + run * kDepthwiseVector : 0);
   const T* from = to;
-  uint32_t left = rows;  // to be read
+  uint32_t left = rows;  // rows to be read
   const auto read = [&] {
     Vector vector = {};
     if (left != 0) {
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(32) DepthwiseWarps(const __grid_constant__ Con
   Vector next[kAhead];
 #pragma unroll
   for (Vector& vector : next) vector = read();
-  // The row behind the last one is of zeros.
+  // The row after the last one is zero.
   for (uint32_t begin = 0; begin <= rows; begin += kAhead) {
 #pragma unroll
     for (uint32_t i = 0; i < kAhead; ++i) {

@@ -8,12 +8,11 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kMostPhases = 8;  // of a dimension
+inline constexpr uint32_t kMostPhases = 8;  // per dimension
 
-// A forward convolution has one, of which nobody asks anything.
+// A forward convolution has one phase, which is not used.
 struct DevicePhases {
-  // Of one dimension. Taps from `taps` on are others'; those there are come in the order from the last one to
-  // the first.
+  // One dimension. Taps from `taps` on belong to other phases; its own are in reverse order.
   struct One {
     int32_t start_padding;
     uint32_t taps, last_tap;
@@ -30,8 +29,8 @@ struct DevicePhases {
   }
 };
 
-// Why there are none; empty where there are. `product` gets the forward convolution that all of them fit
-// into: the most outputs and taps that one has.
+// Why it is impossible; empty on success. `product` becomes the forward convolution that covers all phases:
+// with the largest numbers of outputs and taps.
 inline std::string MakeDevicePhases(const ConvolutionShape& whole, DevicePhases* phases,
                                     ConvolutionShape* product) {
   constexpr int64_t kFar = 1 << 29;
@@ -68,7 +67,7 @@ inline std::string MakeDevicePhases(const ConvolutionShape& whole, DevicePhases*
     }
     widest.reached = widest.output;
     widest.stride = 1;
-    widest.start_padding = 0;  // each has its own
+    widest.start_padding = 0;  // each phase has its own
   }
   phases->all = FastDivisor(all);
   return "";

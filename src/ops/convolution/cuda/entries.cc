@@ -13,7 +13,7 @@ std::string BetterWithoutGemm(const ConvolutionProblem& problem, const LowerCont
   return IsSmall(problem) ? "a small convolution" : "";
 }
 
-// Where multiplying takes longer than the memory, and where few positions leave threads with many channels.
+// For convolutions that are compute-bound, or whose few positions leave threads with many channels.
 std::string BetterAsProduct(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFewChannels = 64, kMostChannels = 384, kFewPositions = 1 << 14, kFewProducts = 1 << 13;
   const ConvolutionShape& s = problem.shape;
@@ -23,17 +23,17 @@ std::string BetterAsProduct(const ConvolutionProblem& problem, const LowerContex
   return few && inputs * outputs > kFewProducts ? "many channels for few positions" : "";
 }
 
-// Then bringing operands into another order costs more than it saves.
+// For convolutions where converting operands costs more than it saves.
 std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFewSteps = 64;
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
-// Its tiles are large, and a multiprocessor has one at a time: they should fill the device, and be filled. Of
-// neighbouring channels it reads single numbers: then two smaller tiles are better than two in turn.
+// Its tiles are large, one per multiprocessor: they should fill the device, and be full. With contiguous
+// channels it reads single numbers; then two smaller tiles at a time are faster.
 std::string BetterWithoutSteps(const ConvolutionProblem& problem, const LowerContext& context) {
   constexpr uint64_t kTileRows = 96, kTileColumns = 128;
-  constexpr double kLeast = 0.75;  // of all that blocks could do at a time
+  constexpr double kLeast = 0.75;  // of all that blocks could compute at a time
   const ConvolutionShape& s = problem.shape;
   const uint64_t rows = s.outer[0] * s.Positions(), multiprocessors = context.device->multiprocessors;
   const uint64_t tiles =
@@ -49,7 +49,7 @@ bool IsInPlanes(const ConvolutionShape& s) {
   return s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
 }
 
-// It is there for single images; batches of them in planes are left to cuDNN.
+// For single images; batches of them in planes are left to cuDNN.
 std::string BetterWithoutFewFloats(const ConvolutionProblem& problem, const LowerContext& context) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 29;
   const ConvolutionShape& s = problem.shape;
@@ -57,9 +57,9 @@ std::string BetterWithoutFewFloats(const ConvolutionProblem& problem, const Lowe
   return BetterByTiles(problem, context);
 }
 
-// Where cuDNN is not slower, with what changes the order of channels around it, on an H200: with many
-// channels that is little beside the products, long rows are cut into strips that overlap, and a kernel that
-// packs filters in each run takes as long as what is saved: few of them, in order, are packed by blocks.
+// For convolutions where cuDNN, with the conversions around it, is not slower on an H200: with many channels
+// these cost little compared to the products; long rows are cut into overlapping strips; and packing filters
+// in each run costs as much as is saved, unless they are few and in order, so that blocks pack them.
 std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 48, kStep = 64;
   constexpr uint32_t kShortRow = 32, kStrip = 64, kLongRow = 112;
@@ -76,22 +76,22 @@ std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerCo
   return width < kShortRow ? "short rows" : width > kLongRow ? "long rows" : "";
 }
 
-// Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
+// For convolutions where cuDNN's kernels are not faster than ours on an H200. Products are of single numbers.
 std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
   if (problem.type == DataType::kFloat16) return "";
-  // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
+  // Without tensor cores: few channels in planes, which ours would have to gather.
   return IsInPlanes(s) && s.input_channels <= kFewChannels && !s.backward
              ? ""
              : "FLOAT32, not of few channels in planes";
 }
 
-// FLOAT16 convolutions and products of matrices are NVIDIA's libraries', except for products of few channels
-// and for planes: they are faster than our kernels by more than a pass over the output takes. So what follows
-// a convolution is done where the library's results are brought into another order or get a bias.
+// NVIDIA's libraries take FLOAT16 convolutions and matrix products, except products of few channels and
+// planes: they are faster than our kernels by more than a pass over the output. So the operations after a
+// convolution are done where the library's results are converted or get a bias.
 template <CreateFunction<ConvolutionProblem>* kCreate, DataType kType, bool kOneTap>
 std::unique_ptr<const Kernel> OrWithTail(const ConvolutionProblem& problem, const LowerContext& context,
                                          std::string* why_not) {

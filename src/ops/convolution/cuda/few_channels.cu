@@ -1,6 +1,6 @@
-// FLOAT16 convolutions with fewer channels than taps in a row, as networks begin with: what the taps of a row
-// see is brought together first and takes the place of the channels, and those become a dimension of taps. So
-// units of 16 bytes are full of numbers instead of padding.
+// FLOAT16 convolutions with fewer channels than taps in a row, as at the beginning of networks: what the taps
+// of a row see is copied together first and replaces the channels, which become a dimension of taps. So units
+// of 16 bytes contain numbers instead of padding.
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/cut.h"
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) PackRows(const __grid_constant__ Row
   uint32_t words[kUnit / 2] = {};
 #pragma unroll
   for (uint32_t tap = 0; tap < kUnit; ++tap) {
-    // What is before the row is far behind it, too.
+    // columns before the row wrap to large numbers
     const uint32_t at = column * p.window.stride + tap * p.window.dilation - p.window.start_padding;
     const bool exists = tap < p.window.taps && at < p.window.input;
     const uint32_t bits = exists ? p.from[offset + at * p.input.spatial[kX]] : 0;
@@ -58,7 +58,7 @@ std::string WhyNot(const ConvolutionProblem& problem) {
   return "";
 }
 
-// Of rows that are packed.
+// The convolution of packed rows.
 ConvolutionProblem OfRows(const ConvolutionProblem& problem) {
   ConvolutionProblem rows = problem;
   const ConvolutionShape& from = problem.shape;
@@ -114,7 +114,7 @@ class ConvolutionFewChannels final : public CompositeKernel {
   }
 
  private:
-  RowPacking packing_;  // but for addresses
+  RowPacking packing_;  // without addresses
   ScratchLayout::Piece rows_;
   uint32_t product_;
 };

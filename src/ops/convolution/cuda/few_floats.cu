@@ -13,7 +13,7 @@ using few_floats::kAcross;
 constexpr uint32_t kFewY = kMaxSpatial - 2, kFewX = kMaxSpatial - 1;
 constexpr uint64_t kMostFewChannels = 4;
 
-// Windows along rows are the kernel's own.
+// The shape of windows along rows is the kernel's template parameter.
 struct FewTile {
   uint32_t taps, stride;
   uint32_t down, columns, threads, width;
@@ -39,7 +39,7 @@ constexpr FewTile kFewTiles[] = {TileOfFew<7, 2, 4, 4, 32>(), TileOfFew<5, 2, 4,
                                  TileOfFew<5, 1, 4, 4, 32>(), TileOfFew<3, 2, 4, 4, 32>(),
                                  TileOfFew<3, 1, 4, 4, 32>()};
 
-// Whether an output channel's taps follow each other, in whatever order.
+// Whether an output channel's taps are contiguous, in any order.
 bool HasPackedFilters(const ConvolutionShape& s) {
   std::pair<uint64_t, uint64_t> by_stride[] = {{s.filter.channel, s.input_channels},
                                                {s.filter.spatial[kFewY], s.windows[kFewY].taps},
@@ -131,7 +131,7 @@ class ConvolutionFewFloats final : public Kernel {
 
  private:
   const FewTile tile_;
-  few_floats::Product product_{};  // but for addresses
+  few_floats::Product product_{};  // without addresses
   const bool has_bias_;
   const uint64_t filter_offset_;
   uint64_t blocks_ = 0;

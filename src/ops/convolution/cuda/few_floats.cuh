@@ -1,5 +1,5 @@
-// FLOAT32 images of few channels, as networks begin with: a block has a rectangle of outputs of some
-// channels; what its windows see and its filters are in shared memory, all of them at once.
+// FLOAT32 images of few channels, as at the beginning of networks: a block computes a rectangle of outputs
+// for several channels; the input of its windows and its filters are in shared memory, all at once.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -10,7 +10,7 @@
 
 namespace anydml::few_floats {
 
-inline constexpr uint32_t kAcross = 16;  // outputs of a rectangle's row
+inline constexpr uint32_t kAcross = 16;  // outputs per row of a rectangle
 
 struct Product {
   const float* input;
@@ -21,16 +21,16 @@ struct Product {
   ConvolutionTensor in, out;
   ConvolutionWindow x, y;
   uint32_t channels, columns;  // of the input, and of the output
-  // Taps of an output channel follow each other in some order.
+  // An output channel's taps are contiguous, in some order.
   uint32_t steps, step_channel, step_y, step_x;
   uint64_t filter_row, bias_stride;
-  FastDivisor lines;  // of a patch
+  FastDivisor lines;  // per patch
   FastDivisor tiles_x, tiles_y, column_tiles;
   SumLimits limits;
-  bool by_channels, by_rows;  // four neighbours are stored at once
+  bool by_channels, by_rows;  // four contiguous outputs are stored at once
 };
 
-// Starts to copy 4 bytes to shared memory, or writes a zero there.
+// Starts to copy 4 bytes to shared memory, or writes a zero.
 __device__ __forceinline__ void StartNumber(uint32_t to, const float* from, bool exists) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(exists ? 4 : 0)
@@ -42,10 +42,10 @@ constexpr uint32_t PatchWidth() {
   return ((kAcross - 1) * kStride + kTaps + 3) / 4 * 4 + 4;
 }
 
-// Filters come by eight steps.
+// Filters are copied eight steps at a time.
 constexpr uint64_t PaddedSteps(uint64_t steps) { return (steps + 7) / 8 * 8; }
 
-// Threads have kPixels neighbours of a row of the output, of four channels.
+// A thread has kPixels neighbours in a row of the output, for four channels.
 template <uint32_t kTaps, uint32_t kStride, uint32_t kPixels, uint32_t kDown, uint32_t kColumns>
 __global__ void __launch_bounds__(kAcross / kPixels * kDown * (kColumns / 4))
     ConvolveFew(const __grid_constant__ Product p) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kAcross / kPixels * kDown * (kColumns / 4))
   const uint32_t image = p.tiles_y.Divide(number, &tile_y), column = tile_column * kColumns;
   WaitForPrevious();
   {
-    // Eight steps of four filters at a time: they are neighbours in memory and in different banks here.
+    // Eight steps of four filters at a time: they are contiguous in memory and in different banks here.
     const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(filters));
     const uint32_t low = threadIdx.x % 8, of_four = threadIdx.x / 8 % 4, chunks = (p.steps + 7) / 8;
 #pragma unroll 1
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kAcross / kPixels * kDown * (kColumns / 4))
       const uint32_t row = i / kSeen, x = i % kSeen;
       uint32_t line;
       const uint32_t channel = p.lines.Divide(row, &line);
-      // What is before the image is far behind it, too.
+      // Positions before the image wrap to large numbers.
       const bool inside = top + line < p.y.input && left + x < p.x.input;
       const uint64_t offset =
           channel * p.in.channel + (top + line) * p.in.spatial[1] + (left + x) * p.in.spatial[2];

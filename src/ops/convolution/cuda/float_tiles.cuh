@@ -1,16 +1,16 @@
-// FLOAT32 products of windows with filters: threads multiply. A multiplication reads three registers, of
-// which a bank gives one in a cycle, and there are two banks, of even and of odd ones. So it takes one cycle
-// only where one operand is that of the multiplication before and the other two are in different banks. What
-// helps the compiler with that: all operands are in registers long before they are used, multiplications with
-// a column follow each other, and even and odd steps may have sums of their own.
+// FLOAT32 products of windows with filters, by FFMA instructions. One reads three registers, and each of the
+// two register banks (even and odd) delivers one per cycle. So it takes a single cycle only if one operand is
+// reused from the previous instruction and the other two are in different banks. To help the compiler with
+// that, all operands are in registers long before their use, multiplications with a column are consecutive,
+// and even and odd steps may have separate sums.
 #pragma once
 
 #include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml::float_windows {
 
-// Rows of kSteps numbers, and 16 bytes that nobody uses: the same unit of eight rows in a row is in different
-// banks, and all that a thread reads of a tile is at fixed distances.
+// Rows of kSteps numbers and 16 bytes of padding: the same unit of eight consecutive rows is in different
+// banks, and everything that a thread reads of a tile is at fixed offsets.
 template <uint32_t kSteps>
 struct PaddedRows {
   static constexpr uint32_t kUnits = kSteps / 4, kRowBytes = kSteps * 4 + 16;
@@ -19,7 +19,7 @@ struct PaddedRows {
   __device__ uint32_t At(uint32_t row, uint32_t unit) const { return address + row * kRowBytes + unit * 16; }
 };
 
-// Copies windows and filters to shared memory; what does not change from tile to tile stays in registers.
+// Copies windows and filters to shared memory; what is the same for all tiles stays in registers.
 template <uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kThreads>
 class TileCopier {
   using Shared = PaddedRows<kSteps>;
@@ -55,7 +55,7 @@ class TileCopier {
     }
   }
 
-  // The next steps.
+  // Starts the next steps.
   __device__ __forceinline__ void Start(const WindowProduct& p, Shared rows, Shared columns) {
     constexpr uint32_t kNever = 1u << 31;  // no window has that bit
     static_assert(kMaxSpatial * kMostWindowTaps <= 31);
@@ -109,7 +109,7 @@ __device__ __forceinline__ float Part(const float4& x, uint32_t i) {
   return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
 }
 
-// Four steps of a thread's rows and columns.
+// A thread's rows and columns of four steps.
 template <uint32_t kDown, uint32_t kAcross>
 struct Fragments {
   float4 rows[kDown], columns[kAcross];
@@ -131,7 +131,8 @@ struct Fragments {
       for (uint32_t j = 0; j < kAcross; ++j) {
 #pragma unroll
         for (uint32_t n = 0; n < kDown; ++n) {
-          const uint32_t i = j % 2 == 0 ? n : kDown - 1 - n;  // the next column begins with the same row
+          const uint32_t i = j % 2 == 0 ? n : kDown - 1 - n;  // the next column begins with the same row, so
+                                                              // that its operand is reused
           float& sum = sums[k % kWays][i][j];
           sum = __fmaf_rn(Part(rows[i], k), Part(columns[j], k), sum);
         }
@@ -140,8 +141,8 @@ struct Fragments {
   }
 };
 
-// Of a whole tile: fragments are on their way while those before them are used. Without kIsAhead in the order
-// in which they come, with fewer registers and more instructions, for tiles of few numbers per thread.
+// Multiplies a whole tile: fragments are loaded while previous ones are used. Without kIsAhead, in the order
+// of loading, with fewer registers and more instructions, for tiles of few numbers per thread.
 template <bool kIsAhead, uint32_t kHigh, uint32_t kWide, uint32_t kSteps, uint32_t kWays, uint32_t kDown,
           uint32_t kAcross>
 __device__ __forceinline__ void MultiplyTile(uint32_t row, uint32_t column,
@@ -154,7 +155,7 @@ __device__ __forceinline__ void MultiplyTile(uint32_t row, uint32_t column,
     for (uint32_t step = 0; step < kSteps; step += 8, row += 32, column += 32) {
       next.template LoadFrom<kHigh, kWide, kRowBytes>(row + 16, column + 16);
       now.Multiply(sums);
-      now.template LoadFrom<kHigh, kWide, kRowBytes>(row + 32, column + 32);  // in the end padding
+      now.template LoadFrom<kHigh, kWide, kRowBytes>(row + 32, column + 32);  // at the end this reads padding
       next.Multiply(sums);
     }
   } else {
@@ -179,8 +180,8 @@ __device__ __forceinline__ void MultiplyTile(uint32_t row, uint32_t column,
   }
 }
 
-// A thread has kDown x kAcross sums, which are as far apart as there are threads in that direction, kWays
-// times. A warp is 8 threads down and 4 across.
+// A thread has kDown x kAcross sums, spaced by the number of threads in each direction, kWays times. A warp
+// is 8 threads down and 4 across.
 template <class Product, uint32_t kRows, uint32_t kColumns, uint32_t kDown, uint32_t kAcross, uint32_t kWays,
           bool kIsAhead, uint32_t kSteps, uint32_t kStages, uint32_t kBlocks>
 __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
@@ -198,8 +199,8 @@ __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
   const ColumnNumbers numbers = NumbersOf<float, kColumns>(p, place);
 
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  // In a half of the warp, lanes that differ in the last bit alone have the same rows, those that differ in
-  // the one before it the same columns: then a load of 16 bytes takes two turns instead of four.
+  // Within half a warp, lanes that differ only in the last bit have the same rows, and lanes that differ only
+  // in the second last bit the same columns: a load of 16 bytes then takes two cycles instead of four.
   const uint32_t top = warp % (kHigh / 8) * 8 + lane / 8 * 2 + lane / 2 % 2,
                  left = warp / (kHigh / 8) * 4 + lane / 4 % 2 * 2 + lane % 2;
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
 #pragma unroll 1
   for (uint32_t tile = 0; tile < tiles; ++tile) {
     WaitForCopies<kStages - 2>();
-    __syncthreads();  // the tile is there, and nobody uses the one before it any longer
+    __syncthreads();  // the tile has arrived, and the previous one is no longer used
     if (tile + kStages - 1 < tiles) copier.Start(p, rows_of(filled), columns_of(filled));
     MarkCopies();
     MultiplyTile<kIsAhead, kHigh, kWide, kSteps>(rows_of(used).At(top, 0), columns_of(used).At(left, 0),

@@ -26,7 +26,7 @@ constexpr WindowTile Tile(double rate) {
           kBlocks};
 }
 
-// Two blocks or more for a multiprocessor: what one waits for at a barrier the other uses.
+// At least two blocks per multiprocessor: one computes while the other waits at a barrier.
 const WindowTile kTiles[] = {
     Tile<96, 64, 6, 8, 2, true, 64, 2, 2>(93), Tile<128, 64, 8, 8, 1, true, 32, 3, 2>(93),
     Tile<64, 64, 4, 8, 1, false, 32, 3, 3>(76), Tile<64, 32, 4, 4, 1, false, 16, 3, 4>(57)};

@@ -1,4 +1,4 @@
-// FLOAT16 on tensor cores, windows that overlap.
+// FLOAT16 on tensor cores, for overlapping windows.
 #include "ops/convolution/cuda/patch_kernel.cuh"
 
 namespace anydml {
@@ -6,7 +6,7 @@ namespace {
 
 using namespace patches;
 
-// A warp has kHeight x kWidth of the tile.
+// A warp computes kHeight x kWidth of the tile.
 template <uint32_t kTileRows, uint32_t kTileColumns, uint32_t kWarps, uint32_t kWarpsDown>
 class WarpProduct {
   static constexpr uint32_t kHeight = kTileRows / kWarpsDown, kWidth = kTileColumns * kWarpsDown / kWarps;
@@ -85,7 +85,7 @@ constexpr PatchTile Tile(double rate) {
           ConvolvePatches<kRows, kColumns, kWarps, kWarpsDown, kBlocks>};
 }
 
-// The second-level cache gives a multiprocessor about 20 bytes in a cycle: small tiles wait for it.
+// L2 delivers about 20 bytes per cycle to a multiprocessor, which limits small tiles.
 const PatchTile kTiles[] = {Tile<128, 128, 4, 2, 2>(900), Tile<128, 128, 8, 2, 1>(850),
                             Tile<256, 64, 4, 4, 2>(900), Tile<128, 64, 4, 2, 3>(750),
                             Tile<64, 64, 4, 2, 4>(480)};

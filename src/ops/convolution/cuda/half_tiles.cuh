@@ -1,6 +1,5 @@
-// FLOAT16 images that change between planes of channels and channels as neighbours, by tiles in shared
-// memory: what is in whole units of 16 bytes on one side may be in smaller ones on the other, as planes of
-// 14x14 are.
+// Converts FLOAT16 images between planes and channels-last, by tiles in shared memory: one side has whole
+// units of 16 bytes, the other may have smaller ones, as planes of 14x14 do.
 #pragma once
 
 #include "ops/convolution/cuda/channels_last.cuh"
@@ -12,19 +11,20 @@ namespace anydml {
 
 inline constexpr uint32_t kHalfTile = 64;  // numbers along each side
 inline constexpr uint32_t kHalfTileThreads = 256;
-inline constexpr uint32_t kHalfTilePitch = kHalfTile / 2 + 1;  // words of a row
+inline constexpr uint32_t kHalfTilePitch = kHalfTile / 2 + 1;  // words per row
 
-// Matrices, of which columns are neighbours in the source and rows in the target. The target has rows that
-// the source does not have: zeros.
+// Matrices with contiguous columns in the source and contiguous rows in the target. Rows of the target that
+// the source does not have become zero.
 struct HalfTiles {
   const void* from = nullptr;
   void* to = nullptr;
   uint32_t rows = 0, target_rows = 0, columns = 0;
-  uint64_t from_row = 0, to_column = 0;  // distances between them
+  uint64_t from_row = 0, to_column = 0;  // strides
   uint64_t from_image = 0, from_group = 0, to_image = 0, to_group = 0;
   FastDivisor row_tiles, column_tiles, groups;
-  uint32_t count = 0;  // of tiles
-  // Where both sides are in whole units, by squares in registers: many tiles, since a thread has much to do.
+  uint32_t count = 0;  // number of tiles
+  // If both sides have whole units, tiles go through registers as squares; only for many tiles, because each
+  // thread has much work.
   bool by_squares = false;
 
   HalfTiles() = default;
@@ -38,7 +38,7 @@ struct HalfTiles {
         groups(static_cast<uint32_t>(group_count)),
         count(static_cast<uint32_t>(images * group_count * row_tiles.divisor() * column_tiles.divisor())) {}
 
-  // `unit`: bytes that are moved at once on the side whose numbers need not be in whole units.
+  // `unit`: bytes per access on the side that need not have whole units.
   void ChooseSquares(uint32_t unit) {
     constexpr uint32_t kManyTiles = 512;
     by_squares = unit == 16 && count >= kManyTiles;
@@ -65,12 +65,12 @@ struct HalfUnit<2> {
   using Type = uint16_t;
 };
 
-// What happens to numbers on their way.
+// What is done to numbers in passing.
 struct NothingElse {
   static constexpr bool kExists = false;
 };
 
-// Columns are channels, and what is added lies as the target does.
+// Columns are channels, and the added tensor is laid out as the target.
 struct HalfTail {
   static constexpr bool kExists = true;
   WindowTail tail;
@@ -115,7 +115,7 @@ struct HalfTail {
   }
 };
 
-// Rows are read in units of kLoad bytes, columns are written in units of kStore: these divide all distances.
+// Rows are read in units of kLoad bytes, columns are written in units of kStore; these divide all strides.
 template <uint32_t kLoad, uint32_t kStore, class Rest = NothingElse>
 __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words)[kHalfTilePitch],
                              const Rest& rest = {}) {
@@ -138,7 +138,7 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
                     ? *reinterpret_cast<const Load*>(from + row * p.from_row + column)
                     : Load{};
   }
-  // A thread has eight rows of two columns; what it needs for these is on its way with them.
+  // A thread has eight rows of two columns; the numbers for these are loaded together with them.
   const uint32_t first = threadIdx.x % 8 * 8, pair = threadIdx.x / 8;
   ColumnNumbers numbers[2];
   if constexpr (Rest::kExists) {
@@ -189,11 +189,11 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
   }
 }
 
-// Where both sides are in whole units tiles go through registers alone: a thread has a square of eight by
-// eight numbers, a block as many tiles as it has threads for.
+// If both sides have whole units, tiles go through registers only: a thread has a square of eight by eight
+// numbers, a block as many tiles as it has threads for.
 inline constexpr uint32_t kHalfSquares = (kHalfTile / kHalfUnit) * (kHalfTile / kHalfUnit);
 
-// Of the columns of a block's tiles, which are channels: mean, factor and shift.
+// For the columns of a block's tiles, which are channels: mean, factor and shift.
 struct HalfColumns {
   float numbers[3][kHalfTileThreads / kHalfSquares][kHalfTile];
 };
@@ -205,8 +205,7 @@ __device__ void MoveHalfSquares(const HalfTiles& p, HalfColumns* shared = nullpt
   uint32_t column_tile, row_tile, group;
   const uint32_t image =
       p.groups.Divide(p.row_tiles.Divide(p.column_tiles.Divide(tile, &column_tile), &row_tile), &group);
-  // A warp reads whole lines, and writes halves of them: the other way round, and in the middle, takes
-  // longer.
+  // A warp reads whole lines and writes half lines; the reverse, and a mixture, are slower.
   const uint32_t top = row_tile * kHalfTile + (threadIdx.x % 4 + threadIdx.x / 32 % 2 * 4) * kHalfUnit;
   const uint32_t left = column_tile * kHalfTile, across = threadIdx.x / 4 % 8 * kHalfUnit;
   const bool exists = tile < p.count && top < p.target_rows && left + across < p.columns;
@@ -215,7 +214,7 @@ __device__ void MoveHalfSquares(const HalfTiles& p, HalfColumns* shared = nullpt
   uint4 rows[kHalfUnit];
 #pragma unroll
   for (uint32_t i = 0; i < kHalfUnit; ++i) {
-    // Nobody reads it again: what is written may stay in the cache in its place.
+    // Not read again: leave the cache to what is written.
     rows[i] = exists && top + i < p.rows
                   ? __ldcs(reinterpret_cast<const uint4*>(from + (top + i) * p.from_row))
                   : uint4{};
@@ -261,7 +260,7 @@ struct HalfLaunch {
   }
 };
 
-// Brings an image's channels together; the blocks after its tiles pack filters.
+// Converts an image to channels-last; the blocks after its tiles pack filters.
 struct HalfOperands {
   HalfTiles tiles;
   FilterPacking filter;
@@ -285,7 +284,7 @@ __global__ void __launch_bounds__(kHalfTileThreads) PackHalfOperands(const __gri
   }
 }
 
-// Brings an output's channels apart.
+// Converts an output to planes.
 template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) UnpackHalfOutput(const __grid_constant__ HalfTiles p) {
   WaitForPrevious();

@@ -1,4 +1,4 @@
-// FLOAT16 numbers in registers, by units of 16 bytes.
+// FLOAT16 numbers in registers, in units of 16 bytes.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -22,7 +22,7 @@ __device__ __forceinline__ uint32_t WordOf(const uint4& unit, uint32_t i) {
   return i == 0 ? unit.x : i == 1 ? unit.y : i == 2 ? unit.z : unit.w;
 }
 
-// Number `i` of two units beside each other, of which the first is the lower half.
+// Number `i` of each of two units, the first one in the lower half.
 __device__ __forceinline__ uint32_t PairOf(const uint4& first, const uint4& second, uint32_t i) {
   return __byte_perm(WordOf(first, i / 2), WordOf(second, i / 2), i % 2 == 0 ? 0x5410 : 0x7632);
 }
@@ -35,14 +35,14 @@ __device__ __forceinline__ uint32_t PackHalves(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&halves);
 }
 
-// SumLimits::Of of a number that is rounded to FLOAT16, where all NaNs are one, in two instructions.
+// SumLimits::Of for a number that is rounded to FLOAT16, where all NaNs are alike, in two instructions.
 __device__ __forceinline__ float LimitHalf(const SumLimits& limits, float x) {
   asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(limits.least));
   asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(limits.most));
   return x;
 }
 
-// NaNs that were computed have the bits that they have on every machine.
+// Makes NaNs canonical.
 __device__ __forceinline__ uint32_t WithOneNan(uint32_t word) {
   const auto halves = *reinterpret_cast<const __half2*>(&word);
   const uint32_t nans = __hneu2_mask(halves, halves);

@@ -10,7 +10,7 @@ constexpr uint32_t kThreads = 128, kWarps = 4, kStages = 3;
 constexpr uint32_t kSteps = 64;
 using Shared = SharedRows<kSteps>;
 
-// A warp has kHeight x kWidth of the tile.
+// A warp computes kHeight x kWidth of the tile.
 template <class Product, uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_constant__ Product p) {
   constexpr uint32_t kHeight = kRows / kWarpsDown, kWidth = kColumns * kWarpsDown / kWarps;
@@ -77,7 +77,7 @@ constexpr WindowTile Tile(double rate) {
           ConvolveHalf<GeneralProduct, kRows, kColumns, kWarpsDown, kBlocks>};
 }
 
-// The second-level cache gives a multiprocessor about 20 bytes in a cycle, which all of them wait for.
+// L2 delivers about 20 bytes per cycle to a multiprocessor, which limits all of them.
 const WindowTile kTiles[] = {Tile<128, 128, 2, 2>(640), Tile<128, 64, 2, 3>(430), Tile<64, 64, 2, 3>(320)};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where the operands of a product of windows with filters are, and in which units they are moved.
+// The places of the operands of a product of windows with filters, and the units in which they are moved.
 #pragma once
 
 #include "ops/common/cuda_copies.cuh"
@@ -9,9 +9,10 @@
 
 namespace anydml {
 
-inline constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
+inline constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that offsets fit into 32
+                                                              // bits
 
-// The largest unit in which neighbours in `target` can be stored.
+// The largest unit in which contiguous elements of `target` can be stored.
 inline uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
                           uint32_t element_bytes) {
   uint64_t elements = target.offset;
@@ -40,7 +41,7 @@ inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
   return DivideUp(problem.shape.input_channels, unit) * unit;
 }
 
-// Why a problem is no product of windows with filters, or `phases` of them; empty where it is.
+// Why a problem is not a product of windows with filters, or `phases` of them; empty if it is.
 inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_t phases = 1) {
   const ConvolutionShape& s = problem.shape;
   if (s.backward) return "it is for forward convolutions";
@@ -53,7 +54,7 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_
   if (taps > kMostPackedTaps) {
     return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", taps);
   }
-  // 64 bits need not hold the product of all sizes.
+  // The product of all sizes need not fit into 64 bits.
   const auto too_many = [](std::initializer_list<uint64_t> sizes) {
     uint64_t product = 1;
     for (uint64_t size : sizes) {
@@ -73,7 +74,7 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_
   return "";
 }
 
-// Whether 31 bits hold all offsets in the input.
+// Whether all offsets in the input fit into 31 bits.
 inline bool IsNear(const ConvolutionShape& s) {
   uint64_t last = s.input.offset;
   const auto add = [&](uint64_t size, uint64_t stride) { last += (size - 1) * stride; };
@@ -84,7 +85,7 @@ inline bool IsNear(const ConvolutionShape& s) {
   return last < kMostElements;
 }
 
-// Whether a window's units can be read where they are. Of the last one only what exists is read.
+// Whether a window's units can be read in place. Of the last unit only existing elements are read.
 inline bool HasUnits(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   uint64_t elements = s.input.offset;
@@ -106,7 +107,7 @@ inline bool HasFilterRows(const ConvolutionProblem& problem) {
          f.output_channel * s.output_channels < kMostElements;
 }
 
-// Why what comes after sums cannot be done where they are stored; there is something.
+// Why what follows the sums cannot be applied where they are stored, although something follows.
 inline std::string WhyNotTail(const ConvolutionProblem& problem) {
   SumLimits limits;
   if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
@@ -141,7 +142,7 @@ inline WindowTail TailOf(const ConvolutionTail& given, const KernelArguments& ar
   return tail;
 }
 
-// Images with their channels as neighbours: [image][positions][group][padded channel].
+// Channels-last images: [image][positions][group][padded channel].
 inline ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   ConvolutionTensor packed;
@@ -153,7 +154,7 @@ inline ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
   return packed;
 }
 
-// What a product has of its shape; `input` is where images are.
+// Sets the parts of a product that the shape determines; `input` is the place of images.
 inline void SetWindows(const ConvolutionShape& s, const ConvolutionTensor& input, WindowProduct* p) {
   p->columns = static_cast<uint32_t>(s.output_channels);
   p->channels = static_cast<uint32_t>(s.input_channels);

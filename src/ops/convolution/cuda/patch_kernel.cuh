@@ -1,4 +1,4 @@
-// The kernel of a product of patches with filters, but for the instructions that multiply.
+// The kernel of a product of patches with filters, except for the multiply instructions.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ inline constexpr uint32_t kRowBytes = kSteps * 2, kUnits = kSteps / 8;
 inline constexpr uint32_t kOutside = ~0u;
 using Shared = SharedRows<kSteps>;
 
-// Where the block's patch begins, as a number of rows with padding.
+// The first row of the block's patch, counting rows with padding.
 __device__ inline uint32_t FirstLine(const PatchProduct& q, const WindowPlace& place) {
   uint32_t position, x;
   const uint32_t image = q.product.positions.Divide(place.row, &position);
   return image * q.rows.divisor() + q.product.outputs[kMaxSpatial - 1].Divide(position, &x);
 }
 
-// Where pixels of the patch are in the input.
+// Computes the places of the patch's pixels in the input.
 template <uint32_t kThreads>
 __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t* offsets) {
   const WindowProduct& p = q.product;
@@ -30,7 +30,7 @@ __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t*
     uint32_t x, y;
     const uint32_t line = q.width.Divide(i, &x) + first_line;
     const uint32_t image = q.rows.Divide(line, &y);
-    // What is before the image is far behind it, too.
+    // Rows before the image wrap to large numbers.
     y -= wy.start_padding;
     x -= wx.start_padding;
     const bool inside = image < q.images && y < wy.input && x < wx.input;
@@ -40,7 +40,7 @@ __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t*
   }
 }
 
-// As FillTable does it, with the first tap's pixel of the patch.
+// As FillTable, with the first tap's pixel of the patch.
 template <uint32_t kThreads, uint32_t kRows, uint32_t kColumns>
 __device__ void FillPatchTable(const PatchProduct& q, const WindowPlace& place, uint32_t first_line,
                                WindowTable<kRows, kColumns>* table) {
@@ -77,8 +77,8 @@ __device__ __forceinline__ void StartPixels(const PatchProduct& q, const __half*
   }
 }
 
-// Copies a chunk's whole patch from where channels are no neighbours. Neighbouring threads have neighbouring
-// pixels.
+// Copies a chunk's whole patch from an input without contiguous channels. Neighbouring threads have
+// neighbouring pixels.
 template <uint32_t kThreads>
 __device__ void LoadPixels(const PatchProduct& q, const __half* input, uint32_t chunk,
                            const uint32_t* offsets, Shared to) {
@@ -128,8 +128,8 @@ __device__ __forceinline__ void StartFilters(const PatchProduct& q, const __half
   }
 }
 
-// What a block does. A Product has the sums of its thread: Multiply(patch, moved, filters) adds those of one
-// tap, whose pixels are `moved` from the windows' first ones; ForEach(put) gives them away.
+// The work of a block. A Product has the sums of its thread: Multiply(patch, moved, filters) adds one tap,
+// whose pixels are `moved` from the windows' first ones; ForEach(put) passes the sums on.
 template <class Product>
 __device__ __forceinline__ void RunPatches(const PatchProduct& q,
                                            WindowTable<Product::kRows, Product::kColumns>* table,
@@ -159,7 +159,7 @@ __device__ __forceinline__ void RunPatches(const PatchProduct& q,
   const __half* const filter = static_cast<const __half*>(p.filter) + place.group * p.filter_group;
   Product product(*table);
 
-  // Filters are ahead by kStages - 1 taps, so that the next patch must be on its way before the last tap.
+  // Filters are prefetched kStages - 1 taps ahead, so the next patch must be in flight before the last tap.
   const uint32_t slice = (q.pixels.divisor() + q.all_taps - 2) / (q.all_taps - 1);
   uint32_t ahead_chunk = begin, ahead_tap = 0, ahead_stage = 0;
   const auto start_filters = [&] {
@@ -183,11 +183,11 @@ __device__ __forceinline__ void RunPatches(const PatchProduct& q,
 
   uint32_t stage = 0;
   for (uint32_t chunk = begin; chunk < end; ++chunk) {
-    uint32_t tap_x = 0, line = 0;  // of pixels, from the window's first one
+    uint32_t tap_x = 0, line = 0;  // in pixels, from the window's first one
     for (uint32_t tap = 0; tap < q.all_taps; ++tap) {
       WaitForCopies<kStages - 2>();
       Product::ShowCopies();
-      __syncthreads();  // the tap is there, and nobody uses the one before it any longer
+      __syncthreads();  // the tap has arrived, and the previous one is no longer used
       start_filters();
       if (chunk + 1 < end && tap + 1 < q.all_taps) {
         StartPixels<kThreads>(q, input, chunk + 1, offsets, tap * slice,

@@ -1,5 +1,5 @@
-// A product of windows with filters whose windows overlap: the part of the images that a block's windows see
-// (its patch) is in shared memory once, 64 channels at a time, and only filters come tap by tap.
+// A product of overlapping windows with filters: the part of the images that a block's windows see (its
+// patch) is loaded into shared memory once, 64 channels at a time; only filters are loaded tap by tap.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace anydml {
 
 inline constexpr uint32_t kPatchChannels = 64;
 
-// Rows of images with their padding follow each other; a patch is some of them, from the first to the last
-// that a tile's windows see.
+// Images' rows, with padding, are numbered consecutively; a patch is the range of rows that a tile's windows
+// see.
 struct PatchProduct {
   WindowProduct product;  // steps_per_split: of all taps of chunks of kPatchChannels
   FastDivisor width;      // of a patch's rows
@@ -21,8 +21,8 @@ struct PatchProduct {
   uint32_t all_taps;   // more than one
   uint32_t chunks;     // of channels
   uint32_t per_split;  // chunks
-  // The input has no units of channels: they are brought together on the way to shared memory. Only for one
-  // chunk of a split.
+  // The input's channels are not contiguous: they are gathered on the way to shared memory. Only for one
+  // chunk per split.
   bool is_apart;
   uint32_t channel_stride;
 };
@@ -31,7 +31,7 @@ struct PatchTile {
   uint32_t rows, columns;
   uint32_t threads;
   uint32_t filter_bytes;  // in shared memory
-  uint32_t least_bytes;   // of it
+  uint32_t least_bytes;   // of shared memory
   double rate;
   void (*kernel)(PatchProduct);
 
@@ -45,13 +45,13 @@ struct PatchTile {
 
 std::span<const PatchTile> HalfPatchTiles();
 
-// Whether tiles of images by themselves are hardly more than those of all positions in a row.
+// Whether tiles within images are hardly more numerous than tiles across all positions.
 inline bool HasTilesOfImages(const ConvolutionShape& s, uint32_t rows) {
   const uint64_t positions = s.Positions(), padded = (positions + rows - 1) / rows * rows;
   return padded - positions <= positions / 16;
 }
 
-// How many pixels the patch of `rows` positions has at most; 0: the convolution has no patches.
+// The most pixels of the patch of `rows` positions; 0: the convolution has no patches.
 inline uint64_t PatchPixels(const ConvolutionShape& s, uint32_t rows) {
   const ConvolutionWindow &z = s.windows[0], &y = s.windows[1], &x = s.windows[2];
   if (s.backward || z.input != 1 || z.output != 1 || z.taps != 1 || z.start_padding != 0) return 0;

@@ -1,5 +1,5 @@
-// FLOAT16 convolutions whose images and results are planes, on compute capability 9.0: neither changes its
-// order on the way.
+// FLOAT16 convolutions from planes to planes, on compute capability 9.0, without any conversion of the
+// layout.
 #include <algorithm>
 #include <limits>
 
@@ -12,10 +12,10 @@ namespace {
 
 using namespace planes;
 
-constexpr uint32_t kSharedBytes = 227 << 10;  // of a block, on compute capability 9.0
+constexpr uint32_t kSharedBytes = 227 << 10;  // per block, on compute capability 9.0
 constexpr uint32_t kPackThreadsOfPlanes = 128;
 
-// Filters in blocks as PlaneProduct wants them. A thread has a unit of eight channels.
+// Packs filters into blocks for PlaneProduct. A thread has a unit of eight channels.
 struct PlanePacking {
   const __half* from;
   uint4* to;
@@ -59,7 +59,7 @@ constexpr PlaneTile Tile() {
 const PlaneTile kTiles[] = {Tile<4, 64>(), Tile<2, 64>(), Tile<4, 56>(), Tile<2, 56>(), Tile<4, 48>(),
                             Tile<6, 40>(), Tile<4, 40>(), Tile<8, 32>(), Tile<4, 32>()};
 
-// The driver's function, which knows how a tensor map looks; null: it has none.
+// The driver's function that encodes a tensor map; null if it has none.
 decltype(&cuTensorMapEncodeTiled) Encoder() {
   static const auto kFunction = [] {
     void* function = nullptr;
@@ -73,7 +73,7 @@ decltype(&cuTensorMapEncodeTiled) Encoder() {
   return kFunction;
 }
 
-// An output channel's filters are whole units, one behind the other.
+// An output channel's filters are contiguous whole units.
 bool HasFiltersInUnits(const ConvolutionShape& s) {
   const uint64_t units = s.input_channels * s.Taps();
   return s.HasPackedFilters() && units % kHalfUnit == 0 && s.filter.offset % kHalfUnit == 0;
@@ -97,7 +97,7 @@ std::string WhyNotPlanes(const ConvolutionProblem& problem) {
     if (window.stride != 1 || (window.taps > 1 && window.dilation != 1)) return "it is for strides of 1";
     if (window.reached != window.output) return "it is for outputs that all have taps";
   }
-  constexpr uint64_t kMostRows = uint64_t{1} << 30;  // copies' coordinates have signs
+  constexpr uint64_t kMostRows = uint64_t{1} << 30;  // coordinates of copies are signed
   const ConvolutionWindow &rows = s.windows[1], &columns = s.windows[2];
   if (uint64_t{rows.output} + rows.start_padding > kMostRows) {
     return StrCat("it is for at most ", kMostRows, " rows, padding included");
@@ -147,7 +147,7 @@ class ConvolutionPlanes final : public Kernel {
     p.channel_tiles = FastDivisor(static_cast<uint32_t>(DivideUp(shape_.output_channels, kChannels)));
   }
 
-  // Empty, or why it cannot be done.
+  // Empty, or why it is impossible.
   std::string Create(const LowerContext& context) {
     if (FilterBytes() > std::numeric_limits<uint32_t>::max()) return "it is for filters of less than 4 GiB";
     double least = 0;
@@ -175,7 +175,7 @@ class ConvolutionPlanes final : public Kernel {
     }
     if (Encoder() == nullptr) return "the driver has no tensor maps";
     PlaneProduct p = product_;
-    alignas(16) static std::byte anywhere[16];  // only to see whether there is such a map
+    alignas(16) static std::byte anywhere[16];  // only to test whether there is such a map
     const CUresult result = Encode(anywhere, &p);
     return result == CUDA_SUCCESS ? "" : StrCat("the driver makes no tensor map of the input (", result, ")");
   }
@@ -221,9 +221,9 @@ class ConvolutionPlanes final : public Kernel {
     return uint64_t{product_.channel_tiles.divisor()} * TileFilters() * kFilterBytes;
   }
 
-  // False where there is no room for it.
+  // False if there is not enough room.
   bool Cut(const PlaneTile& tile, PlaneProduct* p) const {
-    constexpr uint32_t kSeam = 2 * kHalfUnit;  // what strips have in common
+    constexpr uint32_t kSeam = 2 * kHalfUnit;  // overlap of strips
     const uint32_t strips = p->width <= tile.columns
                                 ? 1
                                 : static_cast<uint32_t>(DivideUp(p->width - kSeam, tile.columns - kSeam));
@@ -241,8 +241,8 @@ class ConvolutionPlanes final : public Kernel {
     return p->filters > 1 || p->resident;
   }
 
-  // Cycles, about: the tensor cores', or the second-level cache's, which gives a multiprocessor about 22
-  // bytes in one of them.
+  // Estimated cycles: of the tensor cores, or of L2, which delivers about 22 bytes per cycle to a
+  // multiprocessor.
   static double TimeOf(const PlaneTile& tile, const PlaneProduct& p, uint32_t multiprocessors) {
     constexpr double kCacheBytes = 22, kStore = 1500;
     const double products = 0.5 * p.taps * kTaps * tile.rows * (tile.columns + 4) * (kChannels / 16);
@@ -256,7 +256,7 @@ class ConvolutionPlanes final : public Kernel {
     const ConvolutionTensor& t = shape_.input;
     const ConvolutionWindow &rows = shape_.windows[1], &columns = shape_.windows[2];
     const cuuint64_t sizes[] = {columns.input, shape_.input_channels, rows.input, shape_.outer[0]};
-    // Of dimensions of one element anything will do.
+    // For dimensions of one element any stride will do.
     const auto stride = [](uint64_t size, uint64_t elements) -> cuuint64_t {
       return size > 1 ? elements * sizeof(__half) : 16;
     };
@@ -285,7 +285,7 @@ class ConvolutionPlanes final : public Kernel {
   const ConvolutionShape shape_;
   const bool has_bias_, filter_is_owned_;
   const std::optional<ConvolutionTail> tail_;
-  PlaneProduct product_{};  // but for addresses
+  PlaneProduct product_{};  // without addresses
   const PlaneTile* tile_ = nullptr;
   uint32_t blocks_ = 0, shared_bytes_ = 0;
 };

@@ -1,9 +1,9 @@
-// FLOAT16 convolutions of planes, as they lie in memory, with three taps in a row: a tile has 64 output
-// channels of some rows of an image. The left factor are filters, with a row for each output channel; the
-// right one is the image, with a row for each channel, whose columns are pixels. A pixel's neighbour is at no
-// address that copies of boxes, or tensor cores, would take. So each tap of a row has sums of its own, of the
-// same pixels: a result is the first tap's sum of the pixel on the left, plus the second's of its own, plus
-// the third's of the one on the right. Taps of a column are other rows of the same box.
+// FLOAT16 convolutions of planes in place, with three taps in a row: a tile has 64 output channels of several
+// rows of an image. The left factor is filters, with a row per output channel; the right one is the image,
+// with a row per channel, whose columns are pixels. Shifted by one pixel, a row is not aligned as box copies
+// and tensor cores require. So each tap of a row has its own sums over the same pixels, and a result adds the
+// first tap's sum of the pixel on the left, the second's of its own, and the third's of the one on the right.
+// Taps in a column are other rows of the same box.
 #pragma once
 
 #include "ops/common/cuda_hopper.cuh"
@@ -11,40 +11,41 @@
 
 namespace anydml::planes {
 
-inline constexpr uint32_t kTaps = 3;       // of a row
-inline constexpr uint32_t kChannels = 64;  // of the output in a tile, and of the input in a step
-inline constexpr uint32_t kPixels = 64;    // of a row in shared memory
-// Such pixels of such channels, or a tap's filters of as many output channels.
+inline constexpr uint32_t kTaps = 3;       // per row
+inline constexpr uint32_t kChannels = 64;  // of the output per tile, and of the input per step
+inline constexpr uint32_t kPixels = 64;    // per row in shared memory
+// As many pixels of as many channels, or a tap's filters of as many output channels.
 inline constexpr uint32_t kBlockBytes = kChannels * kPixels * sizeof(__half);
 static_assert(kBlockBytes == kChannels * kChannels * sizeof(__half));
 inline constexpr uint32_t kFilterBytes = kTaps * kBlockBytes;           // of a row of taps
-inline constexpr uint32_t kWarpgroup = 128, kThreads = 3 * kWarpgroup;  // the last one copies
+inline constexpr uint32_t kWarpgroup = 128, kThreads = 3 * kWarpgroup;  // the last warpgroup copies
 inline constexpr uint32_t kMostImages = 4, kMostFilters = 8;            // in shared memory
-inline constexpr uint32_t kHeadBytes = 1024;                            // of shared memory: barriers
+inline constexpr uint32_t kHeadBytes = 1024;                            // of shared memory, for barriers
 
 struct PlaneProduct {
   CUtensorMap input;   // pixels of a row, channels, rows, images
-  const void* filter;  // [channels of a tile][step][row of taps][tap], blocks
-  const __half* bias;  // or null
+  const void* filter;  // [channels of a tile][step][row of taps][tap], in blocks
+  const __half* bias;  // may be null
   __half* output;
   uint64_t bias_stride;
   uint64_t output_image, output_channel, output_row, output_offset;
   SumLimits limits;
   WindowTail tail;
   uint32_t outputs, height, width;  // of the output
-  uint32_t taps, top;               // of a column; padding
+  uint32_t taps, top;               // in a column; padding
   uint32_t steps, tiles;
   FastDivisor channel_tiles, strips, row_tiles;
-  uint32_t images, filters;  // that shared memory has room for
-  uint32_t resident;         // all filters are there, and stay
-  // Then they may be as the operator has them, [output][input][row of taps][tap]: blocks pack them.
+  uint32_t images, filters;  // number that fits into shared memory
+  uint32_t resident;         // all filters are loaded once and stay
+  // then they may be in the operator's layout, [output][input][row of taps][tap], and blocks pack them
   uint32_t packs;
   uint32_t inputs;
   FastDivisor row_units, channel_taps;  // of an output's filters; of a channel
-  uint32_t staggered;                   // see MultiplyPlanes; there is room for all filters of a step
+  uint32_t staggered;                   // see MultiplyPlanes; shared memory has room for all filters of a
+                                        // step
 };
 
-// Pixels of a strip from `left` on. The first and the last unit's are neighbours only, but at an image's
+// A strip's pixels from `left` on. The first and the last unit only serve as neighbours, except at an image's
 // edges.
 struct PlacedTile {
   uint32_t channel, image, top, left, strip;
@@ -58,8 +59,7 @@ struct PlacedTile {
   }
 };
 
-// Where everything is in shared memory, and the barriers of what is copied there, one after the other, round
-// and round.
+// The layout of shared memory, and the barriers of its ring buffers.
 struct PlaneMemory {
   uint32_t base, image_bytes, filters, images;
 
@@ -78,7 +78,7 @@ struct PlaneMemory {
   __device__ uint32_t FirstStep() const { return base + 16 * (kMostImages + kMostFilters); }
 };
 
-// One of `count`, and how often it has been its turn.
+// An index into a ring of `count`, and how often it has wrapped.
 struct Turn {
   uint32_t at = 0, parity = 0;
 
@@ -89,7 +89,7 @@ struct Turn {
   }
 };
 
-// One thread's part: it is ahead by as much as there is room for.
+// The copying thread; it runs ahead as far as there is room.
 template <uint32_t kRows, uint32_t kColumns>
 __device__ __forceinline__ void CopyPlanes(const PlaneProduct& p, const PlaneMemory& memory) {
   const auto* const filters = static_cast<const uint8_t*>(p.filter);
@@ -124,11 +124,11 @@ __device__ __forceinline__ void CopyPlanes(const PlaneProduct& p, const PlaneMem
   }
 }
 
-// Filters as the operator has them, brought to where CopyPlanes brings packed ones, by all threads of
-// products.
+// Packs filters from the operator's layout to where CopyPlanes would copy packed ones; all multiplying
+// threads take part.
 __device__ __forceinline__ void PackFilters(const PlaneProduct& p, const PlaneMemory& memory) {
   constexpr uint32_t kPackers = 2 * kWarpgroup, kAtOnce = 9;
-  if (p.outputs != kChannels || p.inputs % kChannels != 0) {  // what there is not is 0
+  if (p.outputs != kChannels || p.inputs % kChannels != 0) {  // missing ones are 0
     for (uint32_t i = threadIdx.x * 16; i < p.filters * kFilterBytes; i += kPackers * 16) {
       asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(memory.filters + i), "r"(0) : "memory");
     }
@@ -166,7 +166,7 @@ __device__ __forceinline__ void PackFilters(const PlaneProduct& p, const PlaneMe
   hopper::WaitForFirst(kPackers);
 }
 
-// Four lanes have a word each of four units: then each has a unit.
+// Four lanes have a word each of four units; afterwards each has a whole unit.
 __device__ __forceinline__ void ExchangeWords(uint32_t (&words)[4]) {
   const uint32_t lane = threadIdx.x % 4;
 #pragma unroll
@@ -185,14 +185,14 @@ __device__ __forceinline__ void ExchangeWords(uint32_t (&words)[4]) {
   }
 }
 
-// What all taps of a row add up to, for one half of the channels. Of each unit of eight pixels four lanes
-// have two each.
+// The sums over all taps of a row, for one half of the channels. Four lanes have two pixels each of a unit of
+// eight.
 template <uint32_t kColumns>
 __device__ __forceinline__ void AddNeighbours(const float (&sums)[kTaps][kColumns / 2], uint32_t half,
                                               float (&results)[kColumns / 4]) {
   constexpr uint32_t kUnits = kColumns / kHalfUnit;
   const uint32_t lane = threadIdx.x % 4;
-  float before = 0, after = 0;  // pixels of the unit on the left, or on the right, moved to the lane beside
+  float before = 0, after = 0;  // pixels of the neighbouring units, shifted to the adjacent lane
 #pragma unroll
   for (uint32_t unit = 0; unit < kUnits; ++unit) {
     const uint32_t at = unit * 4 + half * 2;
@@ -209,7 +209,7 @@ __device__ __forceinline__ void AddNeighbours(const float (&sums)[kTaps][kColumn
   }
 }
 
-// Of the channels that a thread has: one in each half of its warp's.
+// For a thread's channels: one in each half of its warp's.
 struct ChannelNumbers {
   uint32_t channel;
   bool exists;
@@ -254,8 +254,8 @@ __device__ __forceinline__ void StoreRow(const PlaneProduct& p, const PlacedTile
   }
 }
 
-// A warpgroup's part: kMine of a tile's kRows, from `first` on. The lower rows' warpgroup begins when the
-// other one has its first step behind it: then one stores results while the other has the tensor cores.
+// The work of a warpgroup: kMine of a tile's kRows, from `first` on. The warpgroup of the lower rows starts
+// after the first step of the other one: then one stores results while the other uses the tensor cores.
 template <uint32_t kMine, uint32_t kRows, uint32_t kColumns>
 __device__ __forceinline__ void MultiplyPlanes(const PlaneProduct& p, const PlaneMemory& memory,
                                                uint32_t first) {
@@ -271,7 +271,8 @@ __device__ __forceinline__ void MultiplyPlanes(const PlaneProduct& p, const Plan
   }
   for (uint32_t number = blockIdx.x; number < p.tiles; number += gridDim.x) {
     if (p.resident) filter.at = 0;
-    uint32_t step = 0;  // there is one, and a tap: the compiler must see that sums are waited for
+    uint32_t step = 0;  // There is at least one step and one tap: the compiler must see that the sums are
+                        // waited for.
 #pragma unroll 1
     do {
       uint32_t row = memory.images + image.at * memory.image_bytes + first * kBlockBytes;
@@ -318,8 +319,7 @@ __device__ __forceinline__ void MultiplyPlanes(const PlaneProduct& p, const Plan
   }
 }
 
-// Blocks stay, and have one tile after the other: the next one's copies are on their way while results are
-// stored.
+// Persistent blocks: the next tile's copies are in flight while results are stored.
 template <uint32_t kRows, uint32_t kColumns>
 __global__ void __launch_bounds__(kThreads, 1) ConvolvePlanes(const __grid_constant__ PlaneProduct p) {
   constexpr uint32_t kWarps = 2 * kWarpgroup / 32;
@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(kThreads, 1) ConvolvePlanes(const __grid_const
   } else {
     hopper::TakeRegisters<240>();
     if (p.packs) PackFilters(p, memory);
-    // Two calls, since where factors are should be known to all threads alike.
+    // Two calls, because the places of the factors should be uniform over the threads.
     if (threadIdx.x < kWarpgroup) {
       MultiplyPlanes<kRows / 2, kRows, kColumns>(p, memory, 0);
     } else {

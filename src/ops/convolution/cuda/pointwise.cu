@@ -1,4 +1,4 @@
-// FLOAT16 convolutions of one tap with few channels, as inverted residuals have: see pointwise.cuh.
+// FLOAT16 convolutions of one tap with few channels, as in inverted residuals: see pointwise.cuh.
 #include "ops/convolution/cuda/pointwise.cuh"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr uint64_t kMostFilterBytes = 64 << 10;  // in shared memory
 
 using PointKernel = void (*)(PointProduct);
 
-// Where a tensor's numbers are: channels are neighbours, or positions are.
+// The layout of a tensor: either channels or positions are contiguous.
 struct PointTensor {
   bool planes = false;
   uint64_t stride = 0;  // between the others
@@ -62,7 +62,7 @@ class ConvolutionPointwise final : public CompositeKernel {
     common_.bias_stride = problem.bias.value_or(0);
   }
 
-  // Why it cannot be; empty where it can.
+  // Why it is impossible; empty if it is possible.
   std::string Set(const ConvolutionProblem& problem) {
     const ConvolutionShape& s = problem.shape;
     if (problem.type != DataType::kFloat16 || s.backward || s.outer[1] != 1) {
@@ -85,7 +85,7 @@ class ConvolutionPointwise final : public CompositeKernel {
     if (f.channel != 1 || (f.offset | f.output_channel) % kHalfUnit != 0 || f.output_channel >= 1 << 14) {
       return "channels of filters are not neighbours, in whole units";
     }
-    // Into planes a thread writes eight or four positions, of planes it reads two, or as many as it writes.
+    // To planes a thread writes eight or four positions; from planes it reads two, or as many as it writes.
     const bool writes = output_.Set(s, s.output, n, run_) || output_.Set(s, s.output, n, run_ = 4);
     if (!writes || !input_.Set(s, s.input, k, output_.planes ? 4 : 2) ||
         s.outer[0] * s.Positions() >= uint64_t{1} << 31) {
@@ -95,13 +95,13 @@ class ConvolutionPointwise final : public CompositeKernel {
   }
 
   void Choose(const ConvolutionShape& s, uint64_t multiprocessors) {
-    constexpr uint32_t kEnoughWarps = 16;  // of a multiprocessor
+    constexpr uint32_t kEnoughWarps = 16;  // per multiprocessor
     const auto groups = static_cast<uint32_t>(DivideUp(s.input_channels, kPointSteps));
     if (s.outer[0] * s.Positions() < multiprocessors * kEnoughWarps * 32) run_ = 4;
     const PointTile tile = kPointTiles[groups - 1](input_.planes, output_.planes, run_);
     kernel_ = tile.kernel;
     uint64_t images = s.outer[0], positions = s.Positions();
-    // Images whose positions continue each other are one.
+    // Images whose positions are consecutive are treated as one.
     const auto continues = [&](const PointTensor& tensor, const ConvolutionTensor& of) {
       return !tensor.planes && of.outer[0] == positions * tensor.stride &&
              images * of.outer[0] < uint64_t{1} << 31;
@@ -125,8 +125,8 @@ class ConvolutionPointwise final : public CompositeKernel {
     filter_offset_ = s.filter.offset;
     output_offset_ = s.output.offset;
 
-    // Few positions are shared by blocks that have parts of the output's channels.
-    constexpr uint32_t kFewWarps = 4, kBlocks = 5;  // of a multiprocessor
+    // With few positions, blocks share them and have parts of the output's channels.
+    constexpr uint32_t kFewWarps = 4, kBlocks = 5;  // per multiprocessor
     const uint64_t columns = DivideUp(s.output_channels, tile.columns);
     const uint64_t bytes = uint64_t{groups} * kPointSteps * tile.columns * sizeof(__half);
     const bool many = p.tiles >= multiprocessors * kEnoughWarps;
@@ -172,7 +172,7 @@ class ConvolutionPointwise final : public CompositeKernel {
   bool has_bias_;
   PointTensor input_, output_;
   uint32_t run_ = 8;       // numbers of planes that are stored together
-  PointProduct common_{};  // but for addresses
+  PointProduct common_{};  // without addresses
   PointKernel kernel_ = nullptr;
   uint64_t input_offset_ = 0, filter_offset_ = 0, output_offset_ = 0;
   uint64_t blocks_ = 0;

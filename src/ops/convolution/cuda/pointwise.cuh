@@ -1,8 +1,8 @@
-// FLOAT16 convolutions of one tap with few channels: the memory decides how long they take. A warp has some
-// positions and all input channels, in registers, multiplies them with filters in shared memory on tensor
-// cores, and stores units of 16 bytes. Which channel is which step of a product, and which position or
-// channel is which of its rows and columns, is free as long as both factors agree: they are numbered so that
-// the numbers of a loaded unit belong to one thread.
+// Bandwidth-bound FLOAT16 convolutions of one tap with few channels. A warp has some positions with all input
+// channels in registers, multiplies them with filters in shared memory on tensor cores, and stores units of
+// 16 bytes. The assignment of channels to steps of a product, and of positions or channels to its rows and
+// columns, is arbitrary as long as both factors agree: it is chosen so that the numbers of a loaded unit
+// belong to one thread.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -13,9 +13,9 @@
 
 namespace anydml {
 
-// Input channels are taken by 32: each of four threads beside each other has eight of them.
+// Input channels are processed by 32: each of four adjacent threads has eight of them.
 inline constexpr uint32_t kPointSteps = 32;
-inline constexpr uint32_t kPointThreads = 128;  // of a block, at most
+inline constexpr uint32_t kPointThreads = 128;  // most per block
 
 struct PointProduct {
   const __half* input;
@@ -23,13 +23,13 @@ struct PointProduct {
   const __half* bias;  // null: none
   __half* output;
   uint32_t inputs, outputs;  // channels
-  uint32_t positions;        // of an image
+  uint32_t positions;        // per image
   uint32_t tiles;
   FastDivisor tiles_per_image;
-  FastDivisor parts;       // of the output's channels, of which a block has one
-  uint32_t part_groups;    // of channels, as many as a product has columns or rows
-  uint32_t stored_groups;  // that are stored together
-  // Between positions where channels are neighbours, else between channels; and between images.
+  FastDivisor parts;       // of the output's channels; a block has one
+  uint32_t part_groups;    // of channels, each as many as a product has columns or rows
+  uint32_t stored_groups;  // number that is stored together
+  // Between positions if channels are contiguous, otherwise between channels; and between images.
   uint32_t input_stride, output_stride, filter_row;
   uint64_t input_image, output_image;
   uint64_t bias_stride;
@@ -37,10 +37,10 @@ struct PointProduct {
   WindowTail tail;  // no normalisation
 };
 
-// What a warp does: every so many-th tile, and groups of `kChannels` output channels.
+// The work of a warp: every `step`-th tile, and groups of `kChannels` output channels.
 struct PointShare {
-  uint32_t tile, step;     // the first tile, and to the next one
-  uint32_t first, groups;  // the first channel, and how many groups from there on
+  uint32_t tile, step;     // the first tile, and the distance to the next
+  uint32_t first, groups;  // the first channel, and the number of groups from there on
 };
 
 template <uint32_t kChannels>
@@ -67,7 +67,7 @@ __device__ __forceinline__ uint4 LoadPointFilter(const PointProduct& p, uint32_t
   return LoadHalfUnit(p.filter + channel * p.filter_row + input);
 }
 
-// What is added to two rounded sums.
+// Adds two numbers to two rounded sums.
 __device__ __forceinline__ uint32_t AddPair(const PointProduct& p, uint32_t word, uint32_t added) {
   auto* const halves = reinterpret_cast<__half*>(&word);
   const auto* const others = reinterpret_cast<const __half*>(&added);
@@ -80,17 +80,18 @@ __device__ __forceinline__ uint32_t RoundPair(const PointProduct& p, float low, 
   return PackHalves(LimitHalf(p.limits, low), LimitHalf(p.limits, high));
 }
 
-// Into channels that are neighbours: rows of the products are 16 positions, columns channels, 32 at a time,
-// of which a thread has eight that follow each other. Results go through the warp's own shared memory, so
-// that whole lines are stored: pieces of 64 bytes took three times as long.
+// To contiguous channels: rows of the products are 16 positions; columns are channels, 32 at a time, of which
+// a thread has eight consecutive ones. Results go through the warp's own shared memory, so that whole lines
+// are stored: pieces of 64 bytes took three times as long.
 inline constexpr uint32_t kPointColumns = 32, kPointPositions = 16, kMostStoredGroups = 5;
 
-// Bytes between positions there: neighbours are in different banks.
+// Bytes between positions in shared memory, chosen so that neighbours are in different banks.
 __host__ __device__ constexpr uint32_t PointPitch(uint32_t groups) {
   return (groups * 64 + 63) / 128 * 128 + 64;
 }
 
-// Steps of the products for positions from `position` on. Of planes a thread's rows are two neighbours.
+// The steps of the products for positions from `position` on. With planes, a thread's rows are two
+// neighbours.
 template <bool kPlanes, uint32_t kGroups>
 __device__ __forceinline__ void LoadPoints(const PointProduct& p, uint32_t image, uint32_t position,
                                            LeftTile (&left)[kGroups][2]) {
@@ -129,13 +130,13 @@ __device__ __forceinline__ void LoadPoints(const PointProduct& p, uint32_t image
   }
 }
 
-// Results of a warp's positions and of groups from `channel` on, from its shared memory to the output.
+// Copies results of a warp's positions and of groups from `channel` on, from its shared memory to the output.
 template <bool kPlanes>
 __device__ __forceinline__ void StorePoints(const PointProduct& p, uint32_t image, uint32_t position,
                                             uint32_t channel, uint32_t groups, uint32_t pitch,
                                             const unsigned char* results) {
   const uint32_t units = min(groups * 4, (p.outputs - channel) / kHalfUnit);
-  const uint32_t inverse = (65536 + units - 1) / units;  // of up to 16 * 20 units
+  const uint32_t inverse = (65536 + units - 1) / units;  // for up to 16 * 20 units
   const uint32_t count = min(kPointPositions, p.positions - position) * units;
   for (uint32_t i = threadIdx.x % 32; i < count; i += 32) {
     const uint32_t point = i * inverse >> 16, unit = i - point * units;
@@ -217,8 +218,8 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
   }
 }
 
-// Into planes: rows of the products are channels, 16 at a time, columns positions, of which a thread has
-// 2 * kProducts that follow each other.
+// To planes: rows of the products are channels, 16 at a time; columns are positions, of which a thread has 2
+// * kProducts consecutive ones.
 inline constexpr uint32_t kPointRows = 16;
 
 template <uint32_t kProducts>
@@ -226,8 +227,8 @@ struct alignas(kProducts * 4) PointRun {
   uint32_t words[kProducts];
 };
 
-// Steps of the products for positions from `begin` on. Of planes two threads have the same runs, of which one
-// takes the even positions, the other one the odd ones.
+// The steps of the products for positions from `begin` on. With planes, two threads read the same runs; one
+// takes the even positions, the other the odd ones.
 template <bool kPlanes, uint32_t kGroups, uint32_t kProducts>
 __device__ __forceinline__ void LoadPointColumns(const PointProduct& p, uint32_t image, uint32_t begin,
                                                  uint4 (&x)[kProducts][kGroups]) {

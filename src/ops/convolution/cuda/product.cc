@@ -1,4 +1,4 @@
-// A convolution with one tap that takes every position as it is: a product of matrices.
+// A convolution with one tap and stride 1, as a matrix product.
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/one_tap.h"
@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-// Rows are output channels, columns positions; or the other way round where channels are neighbours.
+// Rows are output channels and columns positions, or the reverse if channels are contiguous.
 bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   const ConvolutionShape& s = problem.shape;
   uint64_t input_stride, output_stride;
@@ -30,7 +30,7 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   }
   gemm->activation = problem.activation;
   gemm->a_is_owned = problem.filter_is_owned;
-  // Images whose positions continue each other are one.
+  // Images whose positions are consecutive are treated as one.
   if (s.outer[0] > 1 && s.outer[1] == 1 && s.input.outer[0] == gemm->n * input_stride &&
       s.output.outer[0] == gemm->n * output_stride) {
     gemm->n *= s.outer[0];
@@ -40,7 +40,7 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   return true;
 }
 
-// Whether cuda.channels_last reads everything as it is, on tensor cores.
+// Whether cuda.channels_last reads all operands in place, on tensor cores.
 bool IsProductOfRows(const ConvolutionProblem& problem) {
   constexpr uint64_t kUnit = 8;
   const ConvolutionShape& s = problem.shape;
@@ -61,8 +61,7 @@ std::string WhyNotThenTail(const ConvolutionProblem& problem) {
   return begins ? "" : "a tensor does not begin with its first element";
 }
 
-// What is done with FLOAT32 sums, the tail included: input 0, then the bias and the tail's tensors that are
-// there.
+// The program on FLOAT32 sums, including the tail: input 0, then the bias and the tail's present tensors.
 ElementProblem RestWithTail(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
   const ConvolutionTail& tail = *problem.tail;
   ElementProblem result = ConvolutionActivation(problem, sums);
@@ -95,7 +94,7 @@ ElementProblem RestWithTail(const ConvolutionProblem& problem, const Convolution
   return result;
 }
 
-// A product, and all that comes after it in one kernel.
+// A product, and one kernel for everything after it.
 class ConvolutionGemmThenTail final : public CompositeKernel {
  public:
   ConvolutionGemmThenTail(uint64_t elements, LoweredOperator gemm, LoweredOperator rest)
@@ -142,8 +141,7 @@ std::unique_ptr<const Kernel> CreateThenTail(const ConvolutionProblem& problem, 
   LoweredOperator sums, rest;
   Status status = ChooseKernel(gemm, context.ForPart(), &sums);
   if (status.ok()) {
-    status =
-        ChooseKernel(RestWithTail(problem, product.shape.output), context.ForPart(), &rest);
+    status = ChooseKernel(RestWithTail(problem, product.shape.output), context.ForPart(), &rest);
   }
   if (!status.ok()) {
     *why_not = status.message();
@@ -189,8 +187,7 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
     return nullptr;
   }
   LoweredOperator lowered;
-  const Status status =
-      ChooseKernel(gemm, context.ForPart(), &lowered);
+  const Status status = ChooseKernel(gemm, context.ForPart(), &lowered);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;
@@ -198,7 +195,8 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
   constexpr uint64_t kMany = uint64_t{1} << 20;
   SumLimits limits;
-  if ((lowered.abilities & kWithoutTensorCores) != 0 && limits.Set(problem.activation) && IsProductOfRows(problem)) {
+  if ((lowered.abilities & kWithoutTensorCores) != 0 && limits.Set(problem.activation) &&
+      IsProductOfRows(problem)) {
     *why_not = "a small product, which cuda.channels_last does on tensor cores";
     return nullptr;
   }

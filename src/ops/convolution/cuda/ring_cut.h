@@ -6,21 +6,22 @@
 
 namespace anydml {
 
-// Channels and columns of a thread; threads of a block at most, blocks of a multiprocessor at least.
+// Channels and columns per thread; most threads per block; fewest blocks per multiprocessor.
 inline constexpr uint32_t kRingVector = 4, kRingColumns = 4, kRingThreads = 256, kRingBlocks = 2;
 inline constexpr uint32_t kMostRingRows = 6;  // in shared memory; more were slower
 inline constexpr uint64_t kMostRingBytes = 100 << 10;
 
-// Rows of FLOAT16 images are in one piece, of which a block has eight columns or more: it reads two besides.
+// Rows of FLOAT16 images are contiguous, and blocks have at least eight columns of them, because each reads
+// two more.
 inline bool HasDepthwiseRing(const ConvolutionShape& s) {
   return HasDepthwiseTiles(s, sizeof(__half)) && s.input.spatial[kMaxSpatial - 1] == s.outer[1] &&
          s.outer[1] / kRingVector * 2 <= kRingThreads;
 }
 
 struct RingCut {
-  uint32_t parts, columns;  // of a row, and columns of each
-  uint32_t bands, band;     // of an image, and rows of each
-  uint32_t rows;            // of the input that are in shared memory at a time
+  uint32_t parts, columns;  // parts of a row, and columns of each
+  uint32_t bands, band;     // bands of an image, and rows of each
+  uint32_t rows;            // of the input, in shared memory at a time
   uint32_t threads, shared_bytes;
 
   RingCut(const ConvolutionShape& s, uint64_t multiprocessors) {
@@ -43,7 +44,7 @@ struct RingCut {
     rows = static_cast<uint32_t>(
         std::min<uint64_t>({band + 2, kMostRingRows, (kMostRingBytes - kRingColumns * pixel) / line}));
     threads = divide(vectors * divide(columns, kRingColumns), 32) * 32;
-    // A thread's last columns may be behind a row, and are not used.
+    // A thread's last columns may be after the end of a row; they are not used.
     shared_bytes = static_cast<uint32_t>(rows * line + kRingColumns * pixel);
   }
 };

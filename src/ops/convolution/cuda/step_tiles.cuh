@@ -1,9 +1,9 @@
-// FLOAT32 products of windows with filters: threads multiply, and tiles in shared memory have a row for each
-// step. A multiplication reads three registers, of which a bank gives one in a cycle, and there are two
-// banks, of even and of odd ones. So it takes one cycle only where one operand is that of the multiplication
-// before and the other two are in different banks. Of a step's rows and columns, which come by fours, every
-// second one is in each bank: then the compiler finds banks for the sums, too, and orders in which nearly all
-// multiplications take a cycle.
+// FLOAT32 products of windows with filters, by FFMA instructions, whose tiles in shared memory have a row per
+// step. One reads three registers, and each of the two register banks (even and odd) delivers one per cycle.
+// So it takes a single cycle only if one operand is reused from the previous instruction and the other two
+// are in different banks. A step's rows and columns are loaded by fours, which alternate between the banks;
+// the compiler then finds banks for the sums, and an order in which nearly all multiplications take one
+// cycle.
 #pragma once
 
 #include "ops/convolution/cuda/window_sums.cuh"
@@ -19,7 +19,7 @@ __device__ __forceinline__ float Part(const float4& x, uint32_t i) {
   return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
 }
 
-// Starts to copy a number to shared memory; where it is `outside`, which is not read, it is 0.
+// Starts to copy a number to shared memory; if it is `outside`, nothing is read and it becomes 0.
 __device__ __forceinline__ void StartNumber(uint32_t to, const float* from, bool outside) {
   asm volatile(
       "{\n .reg .pred outside;\n setp.ne.u32 outside, %2, 0;\n"
@@ -28,8 +28,8 @@ __device__ __forceinline__ void StartNumber(uint32_t to, const float* from, bool
       : "memory");
 }
 
-// Copies windows, by single numbers, and filters, by units of 16 bytes, to shared memory. The steps of a tile
-// are channels of one tap. Threads of a warp have neighbouring positions where channels are apart, else
+// Copies windows, by single numbers, and filters, by units of 16 bytes, to shared memory. A tile's steps are
+// channels of one tap. A warp's threads have neighbouring positions if channels are not contiguous, otherwise
 // neighbouring channels.
 template <bool kIsApart, uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kThreads,
           uint32_t kPitch>
@@ -63,7 +63,7 @@ class StepCopier {
     filter_lanes_ = uint64_t{kStepLanes} * p.filter_row;
   }
 
-  // The next steps.
+  // Starts the next steps.
   __device__ __forceinline__ void Start(const StepProduct& p, uint32_t rows, uint32_t columns) {
     uint32_t wanted = 0, offset = channel_ * stride_;
 #pragma unroll
@@ -105,8 +105,7 @@ class StepCopier {
   uint2 windows_[kOfRows];
 };
 
-// A thread's rows and columns of a step: fours of them, which are as far apart as there are threads in that
-// direction.
+// A thread's rows and columns of a step: groups of four, spaced by the number of threads in that direction.
 template <uint32_t kDown, uint32_t kAcross, uint32_t kHigh, uint32_t kWide>
 struct StepNumbers {
   float4 rows[kDown / 4], columns[kAcross / 4];
@@ -123,15 +122,16 @@ struct StepNumbers {
     for (uint32_t j = 0; j < kAcross; ++j) {
 #pragma unroll
       for (uint32_t n = 0; n < kDown; ++n) {
-        const uint32_t i = j % 2 == 0 ? n : kDown - 1 - n;  // the next column begins with the same row
+        const uint32_t i = j % 2 == 0 ? n : kDown - 1 - n;  // the next column begins with the same row, so
+                                                            // that its operand is reused
         sums[i][j] = __fmaf_rn(Part(columns[j / 4], j % 4), Part(rows[i / 4], i % 4), sums[i][j]);
       }
     }
   }
 };
 
-// Of a whole tile: numbers are on their way while those before them are used. Four steps at a time, since of
-// two, or eight, the compiler makes slower ones.
+// Multiplies a whole tile: numbers are loaded while previous ones are used. Four steps at a time, because the
+// compiler's code for two or eight is slower.
 template <uint32_t kSteps, uint32_t kRowBytes, uint32_t kColumnBytes, class Numbers, uint32_t kDown,
           uint32_t kAcross>
 __device__ __forceinline__ void MultiplySteps(uint32_t row, uint32_t column, float (&sums)[kDown][kAcross]) {
@@ -145,24 +145,24 @@ __device__ __forceinline__ void MultiplySteps(uint32_t row, uint32_t column, flo
     next.Multiply(sums);
     next.LoadFrom(row + 3 * kRowBytes, column + 3 * kColumnBytes);
     now.Multiply(sums);
-    now.LoadFrom(row + 4 * kRowBytes, column + 4 * kColumnBytes);  // in the end nobody's
+    now.LoadFrom(row + 4 * kRowBytes, column + 4 * kColumnBytes);  // at the end these are not used
     next.Multiply(sums);
   }
 }
 
 template <uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kStages>
 struct StepMemory {
-  // Of neighbouring steps eight are in different banks.
+  // Eight neighbouring steps are in different banks.
   static constexpr uint32_t kPitch = kRows + 4, kRowBytes = kPitch * 4, kColumnBytes = kColumns * 4;
   static constexpr uint32_t kStageBytes = kSteps * (kRowBytes + kColumnBytes);
-  // What is loaded behind the last step is there, too.
+  // The last load reads beyond the last step.
   static constexpr uint32_t kTileBytes = kStages * kStageBytes + kColumnBytes;
   static constexpr uint32_t kSumBytes = WindowSumsBytes<kRows, kColumns>();
   static constexpr uint32_t kBytes = kTileBytes > kSumBytes ? kTileBytes : kSumBytes;
 };
 
-// A thread has kDown x kAcross sums. Two threads have the same ones, each of half of a tile's steps: they
-// hide each other's waiting.
+// A thread has kDown x kAcross sums. Two threads have the same ones, each for half of a tile's steps: they
+// hide each other's latency.
 template <uint32_t kRows, uint32_t kColumns, uint32_t kDown, uint32_t kAcross, uint32_t kSteps,
           uint32_t kStages, bool kIsApart>
 __global__ void __launch_bounds__(2 * (kRows / kDown) * (kColumns / kAcross), 1)
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(2 * (kRows / kDown) * (kColumns / kAcross), 1)
   const ColumnNumbers numbers = NumbersOf<float, kColumns>(p, place);
 
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x % kHalf / 32, half = threadIdx.x / kHalf;
-  // In a half of the warp, lanes that differ in the last bit alone have the same rows, those that differ in
-  // the one before it the same columns: then a load of 16 bytes takes two turns instead of four.
+  // Within half a warp, lanes that differ only in the last bit have the same rows, and lanes that differ only
+  // in the second last bit the same columns: a load of 16 bytes then takes two cycles instead of four.
   const uint32_t top = warp % (kHigh / 8) * 8 + lane / 8 * 2 + lane / 2 % 2,
                  left = warp / (kHigh / 8) * 4 + lane / 4 % 2 * 2 + lane % 2;
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(2 * (kRows / kDown) * (kColumns / kAcross), 1)
 #pragma unroll 1
   for (uint32_t tile = 0; tile < tiles; ++tile) {
     WaitForCopies<kStages - 2>();
-    __syncthreads();  // the tile is there, and nobody uses the one before it any longer
+    __syncthreads();  // the tile has arrived, and the previous one is no longer used
     if (tile + kStages - 1 < tiles) copier.Start(p, rows_of(filled), columns_of(filled));
     MarkCopies();
     MultiplySteps<kHalfSteps, kRowBytes, kColumnBytes, StepNumbers<kDown, kAcross, kHigh, kWide>>(

@@ -1,6 +1,5 @@
-// FLOAT32 convolutions of many channels: products of windows with filters, by tiles that have a row for each
-// step. Images are read where they are, whatever their strides are; filters are brought into the order of
-// steps first.
+// FLOAT32 convolutions of many channels: products of windows with filters, by tiles with a row per step.
+// Images are read in place, with any strides; filters are first brought into the order of steps.
 #include "kernel/kernel.h"
 #include "ops/convolution/cuda/layout.cuh"
 #include "ops/convolution/cuda/step_tiles.cuh"
@@ -20,7 +19,7 @@ template <bool kIsApart>
 constexpr auto kKernel =
     step_windows::ConvolveSteps<kTileRows, kTileColumns, kDown, kAcross, kTileSteps, kStages, kIsApart>;
 
-// Filters as [group][tap][channel][padded column]; columns that do not exist are 0.
+// Packs filters as [group][tap][channel][padded column]; missing columns are 0.
 struct StepPacking {
   const float* from;
   float* to;
@@ -28,7 +27,7 @@ struct StepPacking {
   uint32_t columns, padded_columns, steps;
   FastDivisor channels, taps[kMaxSpatial], all_taps;
   FastDivisor step_tiles, column_tiles;
-  bool has_taps_first;  // they are nearer to each other than channels are
+  bool has_taps_first;  // taps are closer to each other than channels
 };
 
 constexpr uint32_t kPackTile = 32, kPackLines = 8;
@@ -158,7 +157,7 @@ class ConvolutionSteps final : public Kernel {
   const bool has_bias_, filter_is_owned_;
   const uint64_t padded_columns_, blocks_;
   const uint32_t splits_;
-  StepProduct product_{};  // but for addresses
+  StepProduct product_{};  // without addresses
 };
 
 }  // namespace

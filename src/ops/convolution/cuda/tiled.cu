@@ -1,6 +1,6 @@
-// A convolution as a product of filters with windows that are read from the input as they are needed. Deep
-// ones with few outputs are cut along channels and taps. Filters of one input channel are no product: threads
-// add their taps up.
+// A convolution as a product of filters with windows that are read directly from the input. Products with
+// many steps and few outputs are cut along channels and taps. For filters of one input channel, which are no
+// product, threads sum the taps.
 #include <algorithm>
 
 #include "kernel/composite.h"
@@ -90,11 +90,11 @@ class ConvolutionTiled final : public CompositeKernel {
     blocks_ = std::min<uint64_t>(blocks_, uint64_t{1} << 30);
   }
 
-  // What comes after the sums, if anything does.
+  // Adds what follows the sums, if anything does.
   Status AddActivation(const ConvolutionProblem& problem, const LowerContext& context) {
     if (common_.limits.Set(problem.activation)) return {};
     if (half_) {
-      // The activation is of the sums before they are rounded.
+      // The activation is applied to sums before they are rounded.
       const bool channels_last =
           way_ == DepthwiseWay::kVectors || way_ == DepthwiseWay::kFewVectors || way_ == DepthwiseWay::kTiles;
       common_.shape.output = PackedOutput(problem.shape, channels_last);
@@ -137,9 +137,9 @@ class ConvolutionTiled final : public CompositeKernel {
     return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
   }
 
-  // Decides about the way, too.
+  // Also decides about the way.
   uint64_t DepthwiseThreads(const ConvolutionProblem& problem, uint64_t multiprocessors) {
-    constexpr uint64_t kEnoughThreads = 1024;  // of a multiprocessor
+    constexpr uint64_t kEnoughThreads = 1024;  // per multiprocessor
     const ConvolutionShape& shape = problem.shape;
     Parameters& p = common_;
     if (const uint64_t threads = SetWarps(problem, multiprocessors)) return threads;
@@ -175,9 +175,9 @@ class ConvolutionTiled final : public CompositeKernel {
     return planes * rows * runs / kDepthwiseVector;
   }
 
-  // Whole channels of a warp; 0: there are none, or few of them.
+  // Warps with whole channels; 0 if that is impossible, or if there are few.
   uint64_t SetWarps(const ConvolutionProblem& problem, uint64_t multiprocessors) {
-    constexpr uint64_t kEnoughWarps = 16;  // of a multiprocessor
+    constexpr uint64_t kEnoughWarps = 16;  // per multiprocessor
     const ConvolutionShape& shape = problem.shape;
     const uint32_t bytes = half_ ? 2 : 4, planes = DepthwiseWarpPlanes(shape, bytes);
     SumLimits limits;
@@ -195,7 +195,7 @@ class ConvolutionTiled final : public CompositeKernel {
     return warps * 32;
   }
 
-  // Bands of images with channels as neighbours; 0: there are none, or few of them.
+  // Bands of channels-last images; 0 if that is impossible, or if there are few.
   uint64_t SetRing(const ConvolutionProblem& problem, uint64_t multiprocessors) {
     const ConvolutionShape& shape = problem.shape;
     SumLimits limits;
@@ -216,11 +216,11 @@ class ConvolutionTiled final : public CompositeKernel {
     return blocks * threads_;
   }
 
-  // Tiles of images with channels as neighbours; 0: there are none, or few of them.
+  // Tiles of channels-last images; 0 if that is impossible, or if there are few.
   template <typename T>
   uint64_t SetTiles(const ConvolutionShape& shape, uint64_t multiprocessors) {
     using Tile = UsualDepthwiseTile<T>;
-    constexpr uint64_t kEnoughBlocks = 4;  // of a multiprocessor
+    constexpr uint64_t kEnoughBlocks = 4;  // per multiprocessor
     if (!HasDepthwiseTiles(shape, sizeof(T))) return 0;
     const auto parts = [](uint64_t size, uint64_t part) {
       return static_cast<uint32_t>((size + part - 1) / part);
@@ -240,9 +240,9 @@ class ConvolutionTiled final : public CompositeKernel {
     return blocks * threads_;
   }
 
-  // Bands as high as leave enough warps; the result is threads of whole warps.
+  // Bands as high as possible while there are enough warps; returns the number of threads, in whole warps.
   uint64_t SetColumns(uint64_t planes, uint32_t rows, uint64_t multiprocessors) {
-    constexpr uint64_t kEnoughWarps = 8;  // of a multiprocessor
+    constexpr uint64_t kEnoughWarps = 8;  // per multiprocessor
     Parameters& p = common_;
     p.warp_lines = 32 / p.runs.divisor();
     uint64_t warps = 0;

@@ -1,4 +1,4 @@
-// The tiles with which a product of windows with filters is done the earliest.
+// Chooses the tiles with which a product of windows with filters ends first.
 #pragma once
 
 #include "kernel/device_traits.h"
@@ -7,21 +7,22 @@
 
 namespace anydml {
 
-// By windows or by patches.
+// For windows or for patches.
 struct ChosenTile {
   Cut cut;
   const WindowTile* windows = nullptr;
   const PatchTile* patches = nullptr;
-  uint64_t pixels = 0;  // of a patch
+  uint64_t pixels = 0;  // per patch
 };
 
-inline constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory, which kernels have besides
+inline constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory, which kernels use besides
 
-// `product`: but for the parts into which steps may be cut. Without windows where none fit.
+// `product`: without the number of units that can be cut. The result has no windows if none fit.
 inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half, uint64_t shared_bytes) {
   ChosenTile best;
-  constexpr uint64_t kLeastFloats = 64;    // steps of a part
-  const double worth = half ? 1.0 : 0.97;  // the count is no better than that: larger tiles come first
+  constexpr uint64_t kLeastFloats = 64;    // minimum per part
+  const double worth = half ? 1.0 : 0.97;  // the estimate is no more accurate than that: larger tiles come
+                                           // first
   for (const WindowTile& tile : half ? HalfWindowTiles() : FloatWindowTiles()) {
     if (tile.shared_bytes + kStaticBytes > shared_bytes) continue;
     product.parts = DivideUp(steps, tile.steps);
@@ -36,7 +37,7 @@ inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half, u
   return best;
 }
 
-// Without patches where none fit.
+// The result has no patches if none fit.
 inline ChosenTile ChoosePatches(CutProblem product, const ConvolutionShape& shape, uint64_t channels,
                                 uint64_t shared_bytes) {
   constexpr uint64_t kMostPixels = 1 << 10;

@@ -1,6 +1,6 @@
-// A convolution as a product of windows with filters, both with channels as neighbours in memory: a block has
-// a tile of positions (rows) by output channels (columns) and goes along taps and channels (steps). Both
-// operands come through shared memory by 16 bytes.
+// A convolution as a product of windows with filters, both channels-last: a block has a tile of positions
+// (rows) by output channels (columns) and loops over taps and channels (steps). Both operands go through
+// shared memory in units of 16 bytes.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -29,7 +29,7 @@ __device__ __forceinline__ float4 LoadFourFloats(uint32_t address) {
   return x;
 }
 
-// Taps of a dimension: so many bits say which of them are inside of the image.
+// Taps per dimension: a bit for each says whether it is inside the image.
 inline constexpr uint32_t kMostWindowTaps = 10;
 
 struct WindowProduct {
@@ -39,17 +39,18 @@ struct WindowProduct {
   const void* bias;  // null: none
   void* output;
 
-  uint32_t columns;   // output channels of a group
-  uint32_t channels;  // input channels of a group
+  uint32_t columns;   // output channels per group
+  uint32_t channels;  // input channels per group
   uint32_t steps;     // taps times padded channels
   FastDivisor padded_channels;
   uint32_t steps_per_split;
   FastDivisor column_tiles, row_tiles, groups;
-  FastDivisor cluster;  // blocks that have a tile together, each a part of the steps; 1: others add them up
-  FastDivisor tiles_per_part;  // row tiles, of rows_per_part rows: those of an image, or all
+  FastDivisor cluster;  // blocks that share a tile, each with a part of the steps; 1: another kernel adds the
+                        // parts
+  FastDivisor tiles_per_part;  // row tiles per rows_per_part rows: those of an image, or all
   uint32_t rows_per_part;
 
-  // Offsets in the input are below 2^31 wherever something is read; on the way there they wrap.
+  // Offsets that are read are below 2^31; intermediate ones may wrap.
   ConvolutionWindow windows[kMaxSpatial];
   FastDivisor positions, outputs[kMaxSpatial], taps[kMaxSpatial];
   uint32_t image_stride, spatial_strides[kMaxSpatial], tap_strides[kMaxSpatial];
@@ -57,30 +58,31 @@ struct WindowProduct {
   uint32_t filter_row;
   uint64_t filter_group;
 
-  ConvolutionTensor target;  // the output, or where sums are kept meanwhile
-  uint64_t split_stride;     // of the target; 0 where a cluster adds parts up
+  ConvolutionTensor target;  // the output, or the place of partial sums
+  uint64_t split_stride;     // of the target; 0 if a cluster adds parts
   uint64_t bias_stride;
   SumLimits limits;
-  uint32_t unit_bytes;      // that are stored at once
-  bool is_half_target;      // or FLOAT32
-  bool stores_by_channels;  // neighbours in the target are channels, not positions
+  uint32_t unit_bytes;      // bytes per store
+  bool is_half_target;      // otherwise FLOAT32
+  bool stores_by_channels;  // channels are contiguous in the target, not positions
 };
 
 // ConvolutionTail, on the device.
 struct WindowTail {
-  const void* numbers[4];  // of channels: mean, variance, scale, bias; null: no normalisation
+  const void* numbers[4];  // per channel: mean, variance, scale, bias; null: no normalisation
   uint64_t strides[4];
   float epsilon;
   SumLimits limits;
-  const void* added;  // null: nothing; it lies as the output does
+  const void* added;  // null: none; laid out as the output
   SumLimits sum_limits;
 };
 
-// With what few have, in kernels of their own: it costs the others registers and time.
+// Additional features that few products need, in kernels of their own, because they would cost the others
+// registers and time.
 struct GeneralProduct : WindowProduct {
   static constexpr bool kIsGeneral = true;
-  // Of a backward convolution: blocks have one each. `windows` then have the whole output and its strides,
-  // `outputs` and `taps` the most that a phase has.
+  // For a backward convolution: each block works on one phase. `windows` then have the whole output and its
+  // strides, `outputs` and `taps` the largest numbers of any phase.
   DevicePhases phases;
   uint32_t filter_phase;
   WindowTail tail;
@@ -92,10 +94,10 @@ struct WindowTile {
   uint32_t steps;  // at a time
   uint32_t threads;
   uint32_t shared_bytes;
-  double rate;  // multiplications of a multiprocessor in a cycle
+  double rate;  // multiplications of a multiprocessor per cycle
   void (*kernel)(WindowProduct);
   void (*general)(GeneralProduct);
-  uint32_t blocks = kMostBlocks;  // of a multiprocessor at a time
+  uint32_t blocks = kMostBlocks;  // most per multiprocessor at a time
 
   static constexpr uint32_t kMostBlocks = 32;
 };
@@ -103,13 +105,14 @@ struct WindowTile {
 std::span<const WindowTile> HalfWindowTiles();
 std::span<const WindowTile> FloatWindowTiles();
 
-// The target of rows that do not exist: those that a phase has not, but another one has.
+// The target of rows that do not exist in this phase but in another one.
 inline constexpr uint64_t kNowhere = ~uint64_t{0};
 
-// What a block needs besides the tiles of operands: the first and the last of its work.
+// What a block needs besides the tiles of operands, at the beginning and the end of its work.
 template <uint32_t kRows, uint32_t kColumns>
 struct WindowTable {
-  uint2 windows[kRows];     // the offset of tap 0, which may be outside of the image, and bits of taps inside
+  uint2 windows[kRows];     // the offset of tap 0, which may be outside the image, and a bit for each tap
+                            // inside
   uint64_t targets[kRows];  // of channel 0, or kNowhere
   float bias[kColumns];
 };
@@ -125,7 +128,7 @@ using TableOf =
 
 struct WindowPlace {
   uint32_t row, column, group, split, phase = 0;
-  uint32_t end;  // rows from here on are not the tile's
+  uint32_t end;  // rows from here on do not belong to the tile
 
   template <class Product>
   __device__ WindowPlace(const Product& p, uint32_t rows, uint32_t columns) {
@@ -156,7 +159,7 @@ __device__ inline uint2 FindWindow(const WindowProduct& p, uint32_t image,
   return {offset, inside};
 }
 
-// The same of a phase; `at` becomes that of the whole output.
+// The same for a phase; `at` becomes the position in the whole output.
 __device__ inline uint2 FindPhaseWindow(const GeneralProduct& p, uint32_t image, uint32_t phase,
                                         uint32_t (&at)[kMaxSpatial]) {
   uint32_t offset = image * p.image_stride, inside = 0, numbers[kMaxSpatial];
@@ -208,7 +211,7 @@ __device__ void FillTable(const Product& p, const WindowPlace& place, WindowTabl
   }
 }
 
-// The rows of a tile that come from filters. Rows in shared memory are kUnits units of 16 bytes.
+// The rows of a tile that come from filters. Rows in shared memory have kUnits units of 16 bytes.
 template <typename T, class Shared, uint32_t kColumns, uint32_t kThreads>
 class FilterCopier {
   static constexpr uint32_t kUnits = Shared::kUnits, kUnit = 16 / sizeof(T), kApart = kThreads / kUnits;
@@ -239,7 +242,7 @@ class FilterCopier {
   uint32_t step_, column_;
 };
 
-// Those that are windows.
+// The rows of a tile that are windows.
 template <typename T, class Shared, uint32_t kRows, uint32_t kThreads>
 class WindowCopier {
   static constexpr uint32_t kUnits = Shared::kUnits, kUnit = 16 / sizeof(T), kApart = kThreads / kUnits;
@@ -292,8 +295,8 @@ class WindowCopier {
   uint32_t channel_, taps_[kMaxSpatial];
 };
 
-// Goes along the steps: `multiply(rows, columns)` gets the tiles of operands one after the other, of which
-// kStages are in shared memory at a time.
+// Loops over the steps: `multiply(rows, columns)` gets one tile of operands after the other; kStages of them
+// are in shared memory at a time.
 template <typename T, class Shared, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, uint32_t kStages,
           class Product, class MultiplyTiles>
 __device__ __forceinline__ void ForWindowTiles(const Product& p, const WindowPlace& place,
@@ -322,7 +325,7 @@ __device__ __forceinline__ void ForWindowTiles(const Product& p, const WindowPla
   uint32_t used = 0, filled = kStages - 1;
   for (uint32_t tile = 0; tile < tiles; ++tile) {
     WaitForCopies<kStages - 2>();
-    __syncthreads();  // the tile is there, and nobody uses the one before it any longer
+    __syncthreads();  // the tile has arrived, and the previous one is no longer used
     if (tile + kStages - 1 < tiles) start(filled);
     MarkCopies();
     multiply(rows_of(used), columns_of(used));

@@ -1,5 +1,5 @@
-// How the sums of a tile get to where they belong: with bias, limits and the tail, through shared memory, so
-// that neighbours are stored together.
+// Stores the sums of a tile, with bias, limits and the tail, through shared memory, so that contiguous
+// elements are stored together.
 #pragma once
 
 #include "ops/common/cuda_cluster.cuh"
@@ -13,7 +13,7 @@ __device__ __forceinline__ void PutNumber(float x, __half* to) { *to = __float2h
 __device__ __forceinline__ float NumberOf(float x) { return x; }
 __device__ __forceinline__ float NumberOf(__half x) { return __half2float(x); }
 
-// A NaN that was computed has the bits that it has on every machine.
+// Makes NaNs canonical.
 __device__ __forceinline__ float WithOneNan(float x, float) {
   return isnan(x) ? __uint_as_float(0x7FC00000) : x;
 }
@@ -21,11 +21,11 @@ __device__ __forceinline__ __half WithOneNan(float x, __half) {
   return isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
 }
 
-// Of a column of the tile; all but the bias are the tail's.
+// For a column of the tile; all except the bias are the tail's.
 struct ColumnNumbers {
   float bias = 0, mean = 0, factor = 0, shift = 0;
 
-  // Where there is a normalisation.
+  // If there is a normalisation.
   template <typename T>
   __device__ __forceinline__ void LoadTail(const WindowTail& tail, uint64_t channel) {
     const auto load = [&](uint32_t i) {
@@ -37,7 +37,7 @@ struct ColumnNumbers {
   }
 };
 
-// A result that is rounded, normalised.
+// A rounded result, normalised.
 template <typename Out>
 __device__ __forceinline__ Out NormalizeSum(const WindowTail& tail, const ColumnNumbers& numbers, Out sum) {
   const float x = (NumberOf(sum) - numbers.mean) * numbers.factor + numbers.shift;
@@ -49,7 +49,7 @@ __device__ __forceinline__ Out AddToSum(const WindowTail& tail, Out sum, Out add
   return WithOneNan(tail.sum_limits.Of(NumberOf(sum) + NumberOf(added)), Out());
 }
 
-// Of a thread's column: loaded before the steps, so that nobody waits for them after them.
+// For a thread's column: loaded before the steps, to hide the latency.
 template <typename T, uint32_t kColumns, class Product>
 __device__ __forceinline__ ColumnNumbers NumbersOf(const Product& p, const WindowPlace& place) {
   ColumnNumbers numbers;
@@ -63,7 +63,7 @@ __device__ __forceinline__ ColumnNumbers NumbersOf(const Product& p, const Windo
   return numbers;
 }
 
-// What a sum becomes before anything is added to it.
+// A sum after bias, limits and normalisation, before anything is added.
 template <typename Out, class Product, class Table>
 __device__ __forceinline__ Out FinishSum(const Product& p, const Table& table, uint32_t column, float sum) {
   Out result;
@@ -92,7 +92,7 @@ constexpr uint32_t WindowSumsBytes() {
   return (kByRows > kByColumns ? kByRows : kByColumns) * sizeof(float);
 }
 
-// Sums go through shared memory, so that neighbours are stored together.
+// Sums go through shared memory, so that contiguous elements are stored together.
 template <typename Out, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class Product, class Table,
           class ForSums>
 __device__ __forceinline__ void StoreSumsAs(const Product& p, const WindowPlace& place, const Table& table,
@@ -128,7 +128,7 @@ __device__ __forceinline__ void StoreSumsAs(const Product& p, const WindowPlace&
   });
 }
 
-// Of the block of that rank, at the same place as here.
+// Loads from the block of that rank, at the same place as here.
 __device__ __forceinline__ float4 LoadFromBlock(uint32_t rank, const float* here) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(here));
   uint32_t there;
@@ -141,8 +141,8 @@ __device__ __forceinline__ float4 LoadFromBlock(uint32_t rank, const float* here
   return x;
 }
 
-// The blocks of a cluster leave their sums in shared memory; each adds a share of them up, in the order of
-// the parts, and stores it.
+// The blocks of a cluster leave their sums in shared memory; each adds a share of them, in the order of the
+// parts, and stores it.
 template <typename Out, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class Product, class Table>
 __device__ __forceinline__ void StoreClusterShare(const Product& p, const WindowPlace& place,
                                                   const Table& table,
@@ -213,10 +213,10 @@ __device__ __forceinline__ void StoreClusterSums(const Product& p, const WindowP
   } else {
     StoreClusterShare<float, kRows, kColumns, kThreads>(p, place, table, sums);
   }
-  SyncCluster();  // nobody ends whose memory is still read
+  SyncCluster();  // no block may end while its memory is being read
 }
 
-// `for_sums(put)` calls put(row, column, sum) for all that the thread has. `numbers`: of its column.
+// `for_sums(put)` calls put(row, column, sum) for all of the thread's sums. `numbers`: of its column.
 template <uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class Product, class Table, class ForSums>
 __device__ __forceinline__ void StoreSums(const Product& p, const WindowPlace& place,
                                           const ColumnNumbers& numbers, Table* table, void* shared,

@@ -1,4 +1,4 @@
-// A convolution's operands as a device's threads find them.
+// Places of a convolution's operands, for a device's threads.
 #pragma once
 
 #include "ops/convolution/plan.h"
@@ -51,7 +51,7 @@ struct DeviceWindow {
     SplitNumber(shape.outputs, inside ? position : 0, at);
   }
 
-  // Where a step's element of the input is; false: nowhere, it counts as 0.
+  // The place of a step's input element; false: outside, it counts as 0.
   __device__ bool Find(uint32_t step, uint64_t* offset) const {
     if (!inside) return false;
     uint32_t taps[kMaxSpatial];
