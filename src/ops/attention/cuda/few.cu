@@ -1,5 +1,5 @@
-// Up to eight queries of a head of keys, as when tokens are generated one by one: keys and values are read
-// once, where they are, by units of 16 bytes, and logits stay in registers.
+// Up to eight queries per key head, as when tokens are generated one by one: keys and values are read once,
+// in place, in units of 16 bytes, and logits stay in registers.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kThreads = 32 * kWarps;
 constexpr uint64_t kMostQueries = 8;
-constexpr uint64_t kUnitBytes = 16;  // that a thread reads of a row; bindings are aligned to that
+constexpr uint64_t kUnitBytes = 16;  // that a thread reads of a row; bindings are aligned to it
 
 struct Parameters {
   AttentionJoin key, value;
@@ -28,9 +28,9 @@ struct Parameters {
   const void* value_fresh;
   const int32_t* lengths;
   void* output_data;
-  float* parts;  // [head of keys][split][query][columns of values, maximum, sum]; null: keys are not split
+  float* parts;  // [key head][split][query][columns of values, maximum, sum]; null: keys are not split
   uint32_t key_heads, group;
-  uint32_t queries;  // of a group: rows
+  uint32_t queries;  // per group: rows
   uint32_t splits;
   uint64_t keys_per_split;
   float scale;
@@ -44,7 +44,7 @@ __device__ void PutNumber(float x, __half* to) {
   *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
 }
 
-// Of all groups of a block.
+// For all groups of a block.
 template <uint32_t kGroups, uint32_t kQueries, uint32_t kColumns>
 struct GroupResults {
   float results[kGroups][kQueries][kColumns];
@@ -63,7 +63,7 @@ struct GroupResults {
     }
   }
 
-  // Query `m` by a warp: to the output, or to a part that is merged with others.
+  // A warp merges query `m`: to the output, or to a part that is merged with others.
   template <typename T>
   __device__ void Merge(const Parameters& p, uint64_t b, uint64_t h, uint32_t m, uint32_t lane) const {
     float largest = softmax::Larger::kNone, total = 0;
@@ -71,7 +71,7 @@ struct GroupResults {
     float factors[kGroups];
 #pragma unroll
     for (uint32_t g = 0; g < kGroups; ++g) {
-      // A group that has seen nothing has nothing to add.
+      // A group that has seen no key contributes nothing.
       factors[g] = maxima[g][m] == largest ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima[g][m], largest));
       total = __fmaf_rn(sums[g][m], factors[g], total);
     }
@@ -95,8 +95,8 @@ struct GroupResults {
   }
 };
 
-// A block for a part of the keys of a head. Groups of kLanes threads, each with 16 bytes of a row, take keys
-// in turn, and have a running softmax of their own.
+// A block processes a part of the keys of a head. Groups of kLanes threads, each with 16 bytes of a row, take
+// keys in turn and have their own running softmax.
 template <typename T, uint32_t kQueries, uint32_t kLanes>
 __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Parameters p) {
   constexpr uint32_t kUnit = kUnitBytes / sizeof(T), kGroups = kThreads / kLanes;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Pa
   }
   const HeadRows<T> keys(p.key, p.key_past, p.key_fresh, p.lengths, b, h);
   const HeadRows<T> values(p.value, p.value_past, p.value_fresh, p.lengths, b, h);
-  // The last query sees the most keys; with lengths the one before it one less.
+  // The last query sees the most keys; with lengths, each earlier one sees one key less.
   const uint64_t all_keys = KeysOf(p.weights, p.lengths, b, sequence - 1);
   const uint64_t begin = split * p.keys_per_split;
   const uint64_t end = begin + p.keys_per_split < all_keys ? begin + p.keys_per_split : all_keys;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Pa
   }
 }
 
-// A warp for a query: the parts of its keys together.
+// A warp per query merges the parts of its keys.
 template <typename T>
 __global__ void __launch_bounds__(32) MergeParts(const __grid_constant__ Parameters p) {
   WaitForPrevious();
@@ -225,7 +225,7 @@ class AttentionFew final : public AttentionOperands {
     p.queries = static_cast<uint32_t>(problem.group * problem.queries);
     p.scale = problem.scale;
     const uint64_t heads = problem.batch * problem.KeyHeads();
-    // Enough blocks for the GPU, each with enough keys to be worth it.
+    // Enough blocks for the GPU, each with enough keys to be worthwhile.
     constexpr uint64_t kLeastKeys = 256;
     const uint64_t wanted = (uint64_t{4} * context.device->multiprocessors + heads - 1) / heads;
     const uint64_t most = (problem.keys + kLeastKeys - 1) / kLeastKeys;
@@ -270,8 +270,8 @@ class AttentionFew final : public AttentionOperands {
     JoinOnDevice(join, memory, is_half(), arguments.stream);
   }
 
-  Parameters common_{};  // but for addresses
-  uint64_t heads_;       // of keys, in all batches
+  Parameters common_{};  // without addresses
+  uint64_t heads_;       // key heads, in all batches
   Function function_;
   ScratchLayout::Piece parts_;
 };

@@ -1,4 +1,4 @@
-// What the kernels of FLOAT32 attention without biases and masks have in common.
+// Shared by the kernels of FLOAT32 attention without biases and masks.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@ struct FloatAttention {
   float* output_data;
   uint32_t queries, keys;
   uint32_t heads, group;
-  uint32_t query_blocks;            // of a head
+  uint32_t query_blocks;            // per head
   uint32_t columns, value_columns;  // multiples of 4
   float scale;
 };
 
 struct FloatAttentionKernel {
   void (*function)(FloatAttention);
-  uint32_t queries;  // of a block
+  uint32_t queries;  // per block
   uint32_t threads;
   uint32_t shared_bytes;
 };
@@ -67,12 +67,12 @@ class AttentionFloats final : public AttentionOperands {
   }
 
   const FloatAttentionKernel kernel_;
-  FloatAttention common_{};  // but for addresses, and where keys and values are
+  FloatAttention common_{};  // without addresses, and the places of keys and values
 };
 
-// Why none of them can do it; empty where those for so many columns can.
+// Why none of them can do it; empty if those for so many columns can.
 inline std::string WhyNotFloats(const AttentionProblem& problem, uint64_t most_columns) {
-  constexpr uint64_t kUnit = 4;  // 16 bytes, as bindings are aligned
+  constexpr uint64_t kUnit = 4;  // elements of 16 bytes, the alignment of bindings
   const AttentionView& key = RowsOf(problem, problem.key);
   const AttentionView& value = RowsOf(problem, problem.value);
   if (problem.type != DataType::kFloat32) return "the type is not FLOAT32";

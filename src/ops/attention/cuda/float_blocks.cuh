@@ -1,7 +1,7 @@
-// FLOAT32 attention without biases and masks of many queries: a block has 128 queries of a head and goes
-// along keys and values by 128. A thread has 8 queries by 8 keys of the logits, then 8 queries by some
-// columns of the results; a query's threads are in one warp. Powers go through shared memory, where the keys
-// were.
+// FLOAT32 attention of many queries without biases and masks: a block has 128 queries of a head and loops
+// over keys and values by 128. A thread has 8 queries by 8 keys of the logits, then 8 queries by some columns
+// of the results; a query's threads are in one warp. Powers go through shared memory, in the place of the
+// keys.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -49,7 +49,7 @@ __device__ __forceinline__ float4 LoadUnit(const float* from) {
 
 // A thread's queries.
 class Rows {
-  static constexpr uint32_t kUnits = kColumns / 4 / kWide;  // of a thread's columns
+  static constexpr uint32_t kUnits = kColumns / 4 / kWide;  // per thread: units of columns
 
  public:
   __device__ __forceinline__ Rows(Shared& shared, uint32_t top, uint32_t left)
@@ -58,7 +58,7 @@ class Rows {
     for (uint32_t i = 0; i < kDown; ++i) maxima_[i] = softmax::Larger::kNone;
   }
 
-  // Logits of the tile, then their powers, of the first `count` keys.
+  // Turns the tile's logits into their powers, for the first `count` keys.
   __device__ __forceinline__ void TakePowers(uint32_t count, float scale, float (&x)[kDown][kAcross]) {
     const float* const queries = shared_.queries[top_];
     const float* const keys = shared_.keys[left_];
@@ -89,7 +89,7 @@ class Rows {
         x[i][j] = left_ + j * kWide < count ? __fmul_rn(x[i][j], scale) : softmax::Larger::kNone;
         max = fmaxf(max, x[i][j]);
       }
-      // Lanes that differ in all bits but the last have the same query.
+      // Lanes that differ in any bit except the last have the same query.
 #pragma unroll
       for (uint32_t distance = 16; distance > 1; distance /= 2) {
         max = fmaxf(max, __shfl_xor_sync(~0u, max, distance));
@@ -176,11 +176,11 @@ __global__ void __launch_bounds__(kThreads, 1) AttendBlocks(const __grid_constan
   WaitForPrevious();
   StartRows(shared.queries, p.query_data + p.query.At(b, h, 0), p.query.row, first_query, p.queries,
             p.columns);
-  // Lanes that differ in the last bit alone have the same keys, those that differ in the one before it the
-  // same queries: then a load of 16 bytes takes two turns instead of four.
+  // Lanes that differ only in the last bit have the same keys, and lanes that differ only in the second last
+  // bit the same queries: a load of 16 bytes then takes two cycles instead of four.
   Rows rows(shared, warp * 2 + lane % 2, lane / 2);
   for (uint32_t first = 0; first < p.keys; first += kKeys) {
-    if (first > 0) __syncthreads();  // nobody uses the tiles before any longer
+    if (first > 0) __syncthreads();  // the previous tiles are no longer used
     StartRows(shared.keys, key, p.key.row, first, p.keys, p.columns);
     MarkCopies();
     StartRows(shared.values, value, p.value.row, first, p.keys, p.value_columns);
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, 1) AttendBlocks(const __grid_constan
     __syncthreads();
     float x[kDown][kAcross] = {};
     rows.TakePowers(p.keys - first, p.scale, x);
-    __syncthreads();  // nobody uses the keys any longer
+    __syncthreads();  // the keys are no longer used
     rows.PutPowers(x);
     WaitForCopies<0>();
     __syncthreads();

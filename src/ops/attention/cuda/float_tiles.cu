@@ -4,7 +4,7 @@
 
 namespace anydml {
 
-// Where there is more to do, blocks of more queries or the products of the steps use the device better.
+// For larger problems, blocks of more queries, or the separate products, use the device better.
 std::unique_ptr<const Kernel> CreateAttentionFloatTilesCuda(const AttentionProblem& problem,
                                                             const LowerContext& context,
                                                             std::string* why_not) {

@@ -1,7 +1,7 @@
 // FLOAT32 attention without biases and masks in one kernel: a block has 16 queries of a head, a warp four of
-// them. Keys and values come through shared memory by 128; a warp's logits of these are in registers, four
-// keys for each thread, and its powers go through shared memory to the threads that add values up: two halves
-// of a warp, each with every second key.
+// them. Keys and values go through shared memory by 128. A warp's logits for these are in registers, four
+// keys per thread, and its powers go through shared memory to the threads that sum the values: two halves of
+// a warp, each with every second key.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ inline constexpr uint32_t kQueries = kWarps * kQueriesOfWarp;
 inline constexpr uint32_t kKeys = 128;
 inline constexpr uint32_t kKeysOfThread = kKeys / 32;
 inline constexpr uint32_t kColumns = 64;
-inline constexpr uint32_t kKeyStride = kColumns + 4;  // neighbouring keys meet different banks
+inline constexpr uint32_t kKeyStride = kColumns + 4;  // neighbouring keys are in different banks
 
 struct Shared {
   float queries[kQueries][kColumns];
@@ -28,7 +28,7 @@ struct Shared {
   float4 powers[kWarps][kKeys];  // of the warp's queries
 };
 
-// Starts to copy rows [first, first + kRows) of a head, and zeros for what is not there.
+// Starts to copy rows [first, first + kRows) of a head, with zeros for missing ones.
 template <uint32_t kRows, uint32_t kStride>
 __device__ __forceinline__ void StartRows(float (&to)[kRows][kStride], const float* head, uint64_t stride,
                                           uint32_t first, uint32_t end, uint32_t columns) {
@@ -59,7 +59,7 @@ class Rows {
     for (uint32_t q = 0; q < kQueriesOfWarp; ++q) maxima_[q] = softmax::Larger::kNone;
   }
 
-  // Powers of the first `count` keys of the tile go to shared memory, for the same warp.
+  // Writes powers of the tile's first `count` keys to shared memory, for the same warp.
   __device__ __forceinline__ void TakePowers(uint32_t count, float scale) {
     float x[kQueriesOfWarp][kKeysOfThread] = {};
     MultiplyKeys(x);
@@ -99,8 +99,8 @@ class Rows {
     }
   }
 
-  // Of both halves of the warp, divided; each has two of the queries then. Calls put(query of the warp, four
-  // columns).
+  // Combines both halves of the warp and divides; each half then has two of the queries. Calls put(query of
+  // the warp, four columns).
   template <typename Put>
   __device__ __forceinline__ void Finish(Put&& put) {
 #pragma unroll
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads) AttendFloats(const __grid_constant__
             p.columns);
   Rows rows(shared, warp, lane);
   for (uint32_t first = 0; first < p.keys; first += kKeys) {
-    if (first > 0) __syncthreads();  // nobody uses the tile before any longer
+    if (first > 0) __syncthreads();  // the previous tile is no longer used
     StartRows(shared.keys, key, p.key.row, first, p.keys, p.columns);
     MarkCopies();
     StartRows(shared.values, value, p.value.row, first, p.keys, p.value_columns);

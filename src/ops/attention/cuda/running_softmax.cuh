@@ -1,4 +1,5 @@
-// What a group of threads has of a few queries while it goes through keys and values by 16 bytes.
+// The state of a group of threads for a few queries, while it loops over keys and values in units of 16
+// bytes.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -25,7 +26,7 @@ __device__ __forceinline__ void Unpack(const uint4& bits, float (&x)[8]) {
   }
 }
 
-// Rows of a head, new or not.
+// Rows of a head, past or new.
 template <typename T>
 struct HeadRows {
   const T* past;
@@ -47,8 +48,8 @@ struct HeadRows {
   }
 };
 
-// Weights of some keys in place of their logits, of which -infinity is no key. `max` is the largest logit of
-// these keys and those before: `sum` and `results` of those before follow it.
+// Replaces the logits of some keys by their weights; -infinity is no key. `max` becomes the largest logit of
+// these and earlier keys, and `sum` and `results` of earlier keys are scaled to it.
 template <uint32_t kCount, uint32_t kColumns>
 __device__ __forceinline__ void TakeWeights(float max, float (&x)[kCount], float* maximum, float* sum,
                                             float (&results)[kColumns]) {
@@ -67,7 +68,7 @@ __device__ __forceinline__ void TakeWeights(float max, float (&x)[kCount], float
   for (uint32_t c = 0; c < kColumns; ++c) results[c] = __fmul_rn(results[c], correction);
 }
 
-// The softmax of the keys so far, of each query, with a thread's columns of the results.
+// The softmax over the keys so far, per query, with a thread's columns of the results.
 template <uint32_t kQueries, uint32_t kUnit>
 struct RunningSoftmax {
   float results[kQueries][kUnit] = {};
@@ -78,7 +79,7 @@ struct RunningSoftmax {
     for (uint32_t m = 0; m < kQueries; ++m) maxima[m] = softmax::Larger::kNone;
   }
 
-  // Weights of some keys in place of their logits; -infinity is no key.
+  // Replaces the logits of some keys by their weights; -infinity is no key.
   template <uint32_t kCount>
   __device__ __forceinline__ void TakeWeights(float (&x)[kCount][kQueries]) {
 #pragma unroll
@@ -104,7 +105,7 @@ struct RunningSoftmax {
       Unpack(value_bits[u], row);
 #pragma unroll
       for (uint32_t m = 0; m < kQueries; ++m) {
-        // Values of keys that a query does not see are not looked at.
+        // Values of keys that a query does not see are not used.
         if (weights[u][m] == 0.0f) continue;
 #pragma unroll
         for (uint32_t j = 0; j < kUnit; ++j) results[m][j] = __fmaf_rn(weights[u][m], row[j], results[m][j]);

@@ -18,7 +18,7 @@ constexpr uint64_t kMostBlocks = uint64_t{1} << 20;
 __device__ float ToNumber(float x) { return x; }
 __device__ float ToNumber(__half x) { return __half2float(x); }
 
-// NaNs are alike.
+// Makes NaNs canonical.
 __device__ float WithOneNan(float x) { return isnan(x) ? __uint_as_float(0x7FC00000u) : x; }
 __device__ void PutNumber(float x, float* to) { *to = x; }
 __device__ void PutNumber(float x, __half* to) {
@@ -29,7 +29,7 @@ struct JoinParameters {
   AttentionJoin join;
   AttentionJoinMemory memory;
   uint64_t rows;           // of all heads
-  uint32_t element_bytes;  // of CopyRows
+  uint32_t element_bytes;  // for CopyRows
   uint32_t units;          // of 16 bytes in a row
 };
 
@@ -67,7 +67,7 @@ __device__ void JoinElement(const JoinParameters& p, const AttentionRowPlace& pl
   }
 }
 
-// A warp for a row.
+// A warp per row.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) JoinRows(const __grid_constant__ JoinParameters p) {
   const AttentionJoin& join = p.join;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) JoinRows(const __grid_constant__ Joi
   }
 }
 
-// Rows that are only copied, by units of 16 bytes; there are fewer than 2^32 of those.
+// Rows that are only copied, in units of 16 bytes, of which there are fewer than 2^32.
 __global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ JoinParameters p) {
   const AttentionJoin& join = p.join;
   const auto rows = static_cast<uint32_t>(join.rows), heads = static_cast<uint32_t>(join.heads);
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ Joi
   }
 }
 
-// Whether CopyRows can do it; sets what it wants to know.
+// Whether CopyRows can do it; sets its parameters.
 bool IsCopyOfUnits(bool is_half, JoinParameters* p) {
   constexpr uint64_t kUnitBytes = 16, kMostUnits = uint64_t{1} << 32;
   const AttentionJoin& join = p->join;
@@ -131,7 +131,7 @@ struct WeighParameters {
   uint64_t rows;
 };
 
-// What is added to logits of one query because of the mask.
+// What the mask adds to the logits of one query.
 class HiddenKeys {
  public:
   __device__ HiddenKeys(const WeighParameters& p, uint64_t b, uint64_t h, uint64_t q, uint64_t keys)
@@ -166,7 +166,7 @@ class HiddenKeys {
   AttentionWindow window_;
 };
 
-// A warp for a row without a mask, of up to 32 * kNumbers keys, which stay in registers: read once, written
+// A warp per row without a mask, with up to 32 * kNumbers keys, which stay in registers: read once, written
 // once.
 template <typename T, uint32_t kNumbers>
 __global__ void __launch_bounds__(kThreads) WeighShortRows(const __grid_constant__ WeighParameters p) {
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(kThreads) WeighShortRows(const __grid_constant
   }
 }
 
-// A block for a row.
+// A block per row.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) WeighRows(const __grid_constant__ WeighParameters p) {
   __shared__ float maxima[32], sums[32];
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(kThreads) WeighRows(const __grid_constant__ We
     const float factor = __fdiv_rn(1.0f, softmax::MergeRow<softmax::Total>(sum, kThreads, sums));
     for (uint64_t k = threadIdx.x; k < keys; k += kThreads) x[k] = __fmul_rn(x[k], factor);
     for (uint64_t k = keys + threadIdx.x; k < weights.keys; k += kThreads) x[k] = 0;
-    __syncthreads();  // before shared memory is used for the next row
+    __syncthreads();  // before shared memory is reused for the next row
   }
 }
 
@@ -267,7 +267,7 @@ struct UnseenParameters {
   uint64_t columns, group, elements;
 };
 
-// A thread for an element of the output.
+// A thread per element of the output.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) ReplaceNans(const __grid_constant__ UnseenParameters p) {
   const uint64_t step = uint64_t{gridDim.x} * kThreads;
@@ -326,7 +326,7 @@ class AttentionStepsCuda final : public AttentionSteps {
                 std::min((p.elements + kThreads - 1) / kThreads, kMostBlocks), kThreads, p);
   }
 
-  // Null: rows are long, or there is a mask.
+  // Null if rows are long or there is a mask.
   template <typename T>
   static auto ShortRows(const WeighParameters& p) -> void (*)(WeighParameters) {
     if (p.weights.mask.view.exists) return nullptr;

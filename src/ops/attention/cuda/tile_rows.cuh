@@ -1,4 +1,4 @@
-// What a warp does for 16 queries with tiles of keys and values, on tensor cores: logits and sums stay in
+// A warp's work for 16 queries with tiles of keys and values, on tensor cores: logits and sums stay in
 // registers (a running softmax).
 #pragma once
 
@@ -10,8 +10,8 @@
 namespace anydml::attention_tiles {
 
 constexpr uint32_t kQueriesOfWarp = 16;
-constexpr uint32_t kKeys = 64;  // of a tile
-// Powers are up to 2^10: the rests of small ones are no subnormal numbers then.
+constexpr uint32_t kKeys = 64;  // per tile
+// Powers are up to 2^10, so that the remainders of small ones are not subnormal.
 constexpr float kPowerShift = 10;
 
 __device__ __forceinline__ float PowerOfTwo(float x) {
@@ -26,8 +26,8 @@ __device__ __forceinline__ __half ToHalf(float x) {
   return isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
 }
 
-// Two registers of a LeftTile as the nearest halves and what is left of the numbers then: together they have
-// 22 bits.
+// Splits two numbers into the nearest halves and halves of the remainders, as registers of a LeftTile:
+// together they have 22 bits.
 __device__ __forceinline__ void Split(float a, float b, uint32_t* high, uint32_t* low) {
   const __half2 nearest = __floats2half2_rn(a, b);
   const float2 back = __half22float2(nearest);
@@ -35,7 +35,7 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t* high, uint32_t
   *low = Bits(__floats2half2_rn(__fsub_rn(a, back.x), __fsub_rn(b, back.y)));
 }
 
-// A warp's 16 queries. Each thread has parts of rows lane / 4 and that + 8.
+// A warp's 16 queries. Each thread has parts of rows lane / 4 and lane / 4 + 8.
 template <uint32_t kColumns>
 class Rows {
  public:
@@ -62,7 +62,7 @@ class Rows {
     }
   }
 
-  // Of the tile's keys row lane / 4 sees the first `seen`, the other one the first `seen_below`.
+  // Row lane / 4 sees the first `seen` keys of the tile, the other row the first `seen_below`.
   __device__ __forceinline__ void Hide(uint32_t seen, uint32_t seen_below) {
 #pragma unroll
     for (uint32_t n = 0; n < kKeys / 8; ++n) {
@@ -74,7 +74,7 @@ class Rows {
     }
   }
 
-  // Powers in place of logits.
+  // Replaces logits by powers.
   __device__ __forceinline__ void TakePowers(float factor) {
     float corrections[2];
 #pragma unroll
@@ -137,12 +137,12 @@ class Rows {
     }
   }
 
-  // Row r (0: lane / 4, 1: that + 8) to the output, the kCount-th parts of its columns from number `part` on.
+  // Stores row r (0: lane / 4, 1: lane / 4 + 8) to the output: part `part` of kCount parts of its columns.
   // Returns whether there may be NaNs among them.
   template <uint32_t kCount>
   __device__ __forceinline__ bool Store(uint32_t r, uint32_t part, uint32_t columns, __half* to) {
     const float factor = __fdiv_rn(1.0f, sums_[r]);
-    float any = 0;  // NaN, if there is one
+    float any = 0;  // NaN if there is one
 #pragma unroll
     for (uint32_t n = 0; n < kColumns / 8; ++n) {
       if (n / (kColumns / 8 / kCount) != part) continue;
@@ -155,7 +155,7 @@ class Rows {
     return isnan(any);
   }
 
-  // Leaves maxima, sums and results where warps with other keys find them: kBytesOfPart of each warp.
+  // Leaves maxima, sums and results for warps with other keys: kBytesOfPart per warp.
   static constexpr uint32_t kBytesOfPart = (1 + kColumns / 8) * 32 * sizeof(float4);
   __device__ __forceinline__ void Leave(float4* to) const {
     to[lane_] = make_float4(max_[0], max_[1], sums_[0], sums_[1]);
@@ -166,7 +166,7 @@ class Rows {
     }
   }
 
-  // Takes what kCount warps have left; of the results only the part that Store wants.
+  // Merges what kCount warps have left; of the results only the part that Store writes.
   template <uint32_t kCount>
   __device__ __forceinline__ void Merge(const float4* from, uint32_t part, float factor) {
     constexpr uint32_t kPart = kBytesOfPart / sizeof(float4);
@@ -203,7 +203,7 @@ class Rows {
     }
   }
 
-  // Of the four threads of a row.
+  // Over the four threads of a row.
   __device__ __forceinline__ void MergeSums() {
 #pragma unroll
     for (uint32_t r = 0; r < 2; ++r) {
@@ -213,8 +213,7 @@ class Rows {
   }
 
  private:
-  // What powers of an old maximum are multiplied with. As long as there is nothing but -infinity, powers are
-  // 0.
+  // The factor for powers relative to an old maximum. As long as all logits are -infinity, powers are 0.
   __device__ static __forceinline__ float Correction(float before, float max, float factor) {
     const float base = max == -INFINITY ? 0.0f : __fmul_rn(max, factor);
     return before == max ? 1.0f : PowerOfTwo(__fmaf_rn(before, factor, -base));

@@ -1,7 +1,7 @@
-// FLOAT16 without biases and masks on tensor cores: keys and values of a head come through shared memory by
-// tiles of 64; logits and sums stay in registers (a running softmax). A warp has 16 queries. A block has 128
-// of them or, where those would be few blocks, 16 whose tiles the warps share: what each finds is put
-// together in the end.
+// FLOAT16 attention without biases and masks on tensor cores: keys and values of a head go through shared
+// memory in tiles of 64; logits and sums stay in registers (a running softmax). A warp has 16 queries. A
+// block has 128 of them or, if that would make few blocks, 16 whose tiles the warps share; their results are
+// merged at the end.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr uint32_t kStages = 2;  // tiles of keys and values in shared memory: one is used, one arrives
+constexpr uint32_t kStages = 2;  // tiles of keys and values in shared memory: one is used while the other
+                                 // arrives
 constexpr uint64_t kMostColumns = 128;
 
 struct Parameters {
@@ -29,9 +30,9 @@ struct Parameters {
   const int32_t* lengths_data;
   uint64_t queries, keys;
   uint32_t heads, group;
-  uint32_t query_blocks;  // of a head
+  uint32_t query_blocks;  // per head
   uint32_t columns, value_columns;
-  float factor;  // of logits: the power of 2 is taken
+  float factor;  // of logits, for powers of 2
 };
 
 // A block's warps: kKeyWarps for each 16 queries, which take turns with tiles of keys.
@@ -42,7 +43,7 @@ struct Shape {
   static constexpr uint32_t kKeyWarps = kKeyWarps_;
   static constexpr uint32_t kThreads = 32 * kQueryWarps * kKeyWarps;
   static constexpr uint32_t kQueries = kQueriesOfWarp * kQueryWarps;
-  // On a multiprocessor at a time, at least.
+  // Minimum per multiprocessor.
   static constexpr uint32_t kBlocks = kColumns == 64 && kQueryWarps == 8 ? 2 : 1;
   static constexpr uint32_t kTileBytes = kKeys * kColumns * 2;
   static constexpr uint32_t kStageBytes = kKeyWarps * 2 * kTileBytes;
@@ -53,8 +54,8 @@ struct Shape {
   }
 };
 
-// Starts to copy rows [first, first + kRows) of a head, and zeros for those from `end` on and for columns
-// that are not there.
+// Starts to copy rows [first, first + kRows) of a head, with zeros for rows from `end` on and for missing
+// columns.
 template <uint32_t kRows, uint32_t kThreads, uint32_t kColumns>
 __device__ __forceinline__ void StartRows(SharedRows<kColumns> to, const __half* head, uint64_t stride,
                                           uint64_t first, uint64_t end, uint32_t columns) {
@@ -69,9 +70,10 @@ __device__ __forceinline__ void StartRows(SharedRows<kColumns> to, const __half*
   }
 }
 
-// NaNs among columns [first_column, end_column) of a query's output, which sees `keys` keys: the same once
-// more, by a warp, number by number. Tensor cores multiply values of keys that are not seen with 0, and those
-// of others with rests of powers, 0 or negative: both make NaNs of infinities. Hardly ever called: short.
+// Recomputes NaNs in columns [first_column, end_column) of a query's output, which sees `keys` keys, with one
+// warp, number by number. Tensor cores multiply values of unseen keys by 0, and others by remainders of
+// powers, which are 0 or negative: both turn infinities into NaNs. Rarely called, so it is short rather than
+// fast.
 __device__ __noinline__ void ReplaceNans(const Parameters& p, uint64_t b, uint64_t h, uint64_t q,
                                          uint64_t keys, uint32_t first_column, uint32_t end_column) {
   constexpr uint32_t kNumbers = kMostColumns / 32;
@@ -125,7 +127,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
   const uint32_t tiles = start + S::kQueries * kColumns * 2;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t query_warp = warp / S::kKeyWarps, key_warp = warp % S::kKeyWarps;
-  // Of the tiles of a round, one for each of the warps that have the same queries.
+  // Of a round's tiles, one for each of the warps that share queries.
   const auto keys_of = [&](uint64_t round, uint32_t tile) {
     return SharedRows<kColumns>{tiles + static_cast<uint32_t>(round % kStages) * S::kStageBytes +
                                 tile * 2 * S::kTileBytes};
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
   };
 
   const uint32_t head = blockIdx.x / p.query_blocks;
-  // The last queries see the most keys: they begin.
+  // The last queries see the most keys, so they start first.
   const uint32_t block = p.query_blocks - 1 - blockIdx.x % p.query_blocks;
   const uint64_t b = head / p.heads, h = head % p.heads, key_head = h / p.group;
   const uint64_t first_query = uint64_t{block} * S::kQueries;
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
   for (uint64_t round = 0; round < round_count; ++round) {
     if (round > 0) {
       EndCopies();
-      __syncthreads();  // the round's tiles are there, and nobody uses those before them any longer
+      __syncthreads();  // the round's tiles have arrived, and the previous ones are no longer used
     }
     if (round + 1 < round_count) start_round(round + 1);
     const uint64_t tile = round * S::kKeyWarps + key_warp, first_key = tile * kKeys;
@@ -193,7 +195,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
     static_assert(S::kQueryWarps * S::kKeyWarps * Rows<kColumns>::kBytesOfPart <= S::kStageBytes);
     constexpr uint32_t kOfWarp = Rows<kColumns>::kBytesOfPart / sizeof(float4);
     auto* const parts = reinterpret_cast<float4*>(shared + S::kQueries * kColumns * 2);
-    __syncthreads();  // tiles are not used any longer
+    __syncthreads();  // tiles are no longer used
     rows.Leave(parts + warp * kOfWarp);
     __syncthreads();
     rows.template Merge<S::kKeyWarps>(parts + query_warp * S::kKeyWarps * kOfWarp, key_warp, p.factor);
@@ -208,7 +210,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
     has_nan = has_nan || found;
   }
   if (!__any_sync(~0u, has_nan)) return;
-  __syncwarp();  // results of other lanes are read
+  __syncwarp();  // other lanes' results are read
   constexpr uint32_t kColumnsOfPart = kColumns / S::kKeyWarps;
   const uint32_t first_column = key_warp * kColumnsOfPart;
   const uint32_t end_column = min(first_column + kColumnsOfPart, p.value_columns);
@@ -217,8 +219,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __g
   }
 }
 
-// How a problem is cut: by 128 queries where that makes as many blocks as the device has multiprocessors, or
-// where its shared memory is too small for others.
+// How a problem is cut: by 128 queries if that gives at least one block per multiprocessor, or if shared
+// memory is too small for the other cuts.
 enum class Cut { kLong, kFour, kTwo };
 
 bool IsNarrow(const AttentionProblem& problem) {
@@ -291,12 +293,12 @@ class AttentionTiles final : public AttentionOperands {
   }
 
   const Cut cut_;
-  Parameters common_{};  // but for addresses, where keys and values are, and blocks
+  Parameters common_{};  // without addresses, the places of keys and values, and blocks
 };
 
 std::string WhyNot(const AttentionProblem& problem) {
   constexpr uint64_t kMostBlocks = uint64_t{1} << 30;
-  constexpr uint64_t kUnit = 8;  // 16 bytes, as bindings are aligned
+  constexpr uint64_t kUnit = 8;  // elements of 16 bytes, the alignment of bindings
   const AttentionView& key = RowsOf(problem, problem.key);
   const AttentionView& value = RowsOf(problem, problem.value);
   if (problem.type != DataType::kFloat16) return "the type is not FLOAT16";

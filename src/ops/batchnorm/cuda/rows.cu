@@ -1,5 +1,5 @@
-// A block has a part of a row: its elements are loaded, 16 bytes at a time where addresses allow it, before
-// the parameters that they share.
+// A block has a part of a row. Its elements are loaded, 16 bytes at a time if addresses allow it, before the
+// parameters that they share.
 #include <algorithm>
 
 #include <cuda_fp16.h>
@@ -13,7 +13,7 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kMostThreads = 256;
-constexpr uint32_t kPacks = 4;  // of a thread
+constexpr uint32_t kPacks = 4;  // per thread
 constexpr uint64_t kShortest = 128;
 
 enum Operand { kInput, kOutput, kMean, kVariance, kScale, kBias, kOperands };
@@ -26,9 +26,9 @@ struct Parameters {
   const void* scale;
   const void* bias;
   float epsilon;
-  uint32_t packs;     // of a row
-  uint32_t part;      // packs of a block
-  FastDivisor parts;  // of a row
+  uint32_t packs;     // per row
+  uint32_t part;      // packs per block
+  FastDivisor parts;  // per row
   DeviceNest<kOperands> nest;
 };
 
@@ -40,7 +40,7 @@ struct alignas(sizeof(T) * kWidth) Pack {
 __device__ float ToNumber(float x) { return x; }
 __device__ float ToNumber(__half x) { return __half2float(x); }
 
-// A NaN that was computed has the bits that it has on every machine.
+// Makes NaNs canonical.
 __device__ void StoreNumber(float x, float* to) { *to = isnan(x) ? __uint_as_float(0x7FC00000) : x; }
 __device__ void StoreNumber(float x, __half* to) {
   *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
@@ -115,7 +115,7 @@ class BatchNormRowsCuda final : public Kernel {
   }
 
  private:
-  // Parts of the same size, and as many warps as they need.
+  // Parts of equal size, and as many warps as they need.
   template <typename T, uint32_t kWidth>
   void Launch(void* stream, Parameters* p) const {
     p->packs = length_ / kWidth;
@@ -129,8 +129,8 @@ class BatchNormRowsCuda final : public Kernel {
 
   bool is_half_;
   uint32_t length_, rows_;
-  uint64_t distances_;   // that packs must divide, in bytes
-  Parameters common_{};  // but for addresses and the division
+  uint64_t distances_;   // which packs must divide, in bytes
+  Parameters common_{};  // without addresses and the division
 };
 
 }  // namespace

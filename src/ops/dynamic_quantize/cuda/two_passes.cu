@@ -28,7 +28,7 @@ __device__ Range Merge(Range a, Range b) {
   return {b.min < a.min ? b.min : a.min, b.max > a.max ? b.max : a.max};
 }
 
-// Of all threads, in thread 0.
+// Over all threads, into thread 0.
 __device__ Range MergeBlock(Range range) {
   __shared__ Range warps[kThreads / 32];
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -54,7 +54,7 @@ __device__ float ElementAt(const Parameters& p, uint64_t offset) {
   return static_cast<const float*>(p.input)[offset];
 }
 
-// Words of four bytes of a contiguous tensor: a number or two.
+// Words of four bytes of a contiguous tensor: one number or two.
 __device__ void IncludeWord(const Parameters& p, Range* range, uint32_t word) {
   if (p.is_half) {
     Include(range, __half2float(__ushort_as_half(static_cast<uint16_t>(word))));
@@ -132,7 +132,7 @@ class TwoPassesCuda final : public TwoPassesKernel {
   }
 
  private:
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   bool contiguous_;
   ScratchLayout::Piece ranges_;
 };

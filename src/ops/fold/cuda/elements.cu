@@ -1,4 +1,4 @@
-// A thread for each element of the output.
+// A thread per element of the output.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -27,7 +27,7 @@ struct Parameters {
   FastDivisor all_windows;
   WindowAxis axes[kMaxFoldRank];
   FastDivisor sizes[kMaxFoldRank];    // of windows
-  FastDivisor windows[kMaxFoldRank];  // how many
+  FastDivisor windows[kMaxFoldRank];  // numbers of windows
   FastDivisor places[kMaxFoldRank];   // of the image
   uint64_t image_strides[kMaxDimensions];
   uint64_t column_strides[3];
@@ -78,7 +78,7 @@ __device__ T Rounded(Number sum) {
   }
 }
 
-// The sum of the taps [0, number of taps) of one element of the image, at `place`.
+// The sum of taps [0, number of taps) of one element of the image, at `place`.
 template <typename T, typename Number>
 __device__ Number SumOfTaps(const Parameters& p, const T* column, const uint32_t (&place)[kMaxFoldRank]) {
   Number sum = 0;
@@ -173,7 +173,7 @@ class FoldCuda final : public Kernel {
 
  private:
   FoldProblem problem_;
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   uint64_t blocks_;
 };
 

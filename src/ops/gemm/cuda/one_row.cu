@@ -1,7 +1,7 @@
-// One row times a matrix: all that matters is how fast the matrix is read. Threads read it by units of 16
-// bytes, several of them at a time. Where its rows are contiguous, a block has some neighbouring columns and
-// the blocks of a cluster share its rows, whose sums they add up in a fixed order; where its columns are, a
-// warp has some of them.
+// One row times a matrix, which is bandwidth-bound. Threads read the matrix in units of 16 bytes, with
+// several loads in flight. If its rows are contiguous, a block has some neighbouring columns, and the blocks
+// of a cluster share its rows, whose sums they add in a fixed order; if its columns are contiguous, a warp
+// has some of them.
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -19,9 +19,9 @@ namespace {
 constexpr uint32_t kUnitBytes = 16;
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / 32;
-constexpr uint32_t kOnTheirWay = 8;  // units of a thread
+constexpr uint32_t kOnTheirWay = 8;  // units in flight per thread
 constexpr uint32_t kMostCluster = 8;
-constexpr uint64_t kMostSteps = 8192;  // of a block: its part of the row is in shared memory, as FLOAT32
+constexpr uint64_t kMostSteps = 8192;  // per block: its part of the row is in shared memory, as FLOAT32
 
 struct Parameters {
   const void* a;
@@ -30,7 +30,7 @@ struct Parameters {
   void* output;
   uint64_t a_stride, b_stride, c_stride, output_stride;  // b_stride: between contiguous rows, or columns
   uint32_t n, k;
-  uint32_t steps;    // of a block
+  uint32_t steps;    // per block
   uint32_t cluster;  // blocks that share the steps
   float alpha, beta;
   SumLimits limits;
@@ -46,7 +46,7 @@ struct alignas(kUnitBytes) Unit {
   T elements[kElements];
 };
 
-// Not from the first-level cache, where nothing of the matrix is met again.
+// Bypasses L1, where nothing of the matrix is used again.
 template <typename T>
 __device__ __forceinline__ Unit<T> Load(const T* from) {
   const uint4 bits = __ldcg(reinterpret_cast<const uint4*>(from));
@@ -55,7 +55,7 @@ __device__ __forceinline__ Unit<T> Load(const T* from) {
   return unit;
 }
 
-// Brings what is at the address nearer, before it is known that others have written there: it is only read
+// Prefetches into L2; allowed before an earlier kernel's writes are complete, since the data are read only
 // later.
 __device__ __forceinline__ void Prefetch(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
@@ -83,7 +83,8 @@ __device__ __forceinline__ void LoadRow(const Parameters& p, uint32_t first, uin
   }
 }
 
-// Rows are contiguous: kLanes threads have neighbouring units of one, the next kLanes of the next row.
+// For contiguous rows: kLanes threads have neighbouring units of one row, the next kLanes those of the next
+// row.
 template <typename T, uint32_t kLanes>
 __global__ void __launch_bounds__(kThreads) MultiplyRows(const __grid_constant__ Parameters p) {
   constexpr uint32_t kElements = Unit<T>::kElements, kColumns = kLanes * kElements;
@@ -157,18 +158,18 @@ __global__ void __launch_bounds__(kThreads) MultiplyRows(const __grid_constant__
   namespace groups = cooperative_groups;
   const groups::cluster_group cluster = groups::this_cluster();
   cluster.sync();
-  // Each block has a part of the columns.
+  // Each block adds the sums of some of the columns.
   const uint32_t share = kColumns / p.cluster, own = rank * share + threadIdx.x;
   if (threadIdx.x < share && first_column + own < p.n) {
     float sum = 0;
     for (uint32_t r = 0; r < p.cluster; ++r) sum += cluster.map_shared_rank(of_block, r)[own];
     Finish<T>(p, first_column + own, sum);
   }
-  cluster.sync();  // others read what this block has
+  cluster.sync();  // other blocks read this block's shared memory
 }
 
-// What a thread has of a row that is contiguous: on its way while the matrix is asked for, then in shared
-// memory. Rows that are not, and the ends of long ones, come element by element.
+// A thread's part of a contiguous row: loaded while the matrix is prefetched, then put into shared memory.
+// Other rows, and the ends of long ones, are read element by element.
 template <typename T>
 class RowUnits {
  public:
@@ -202,11 +203,11 @@ class RowUnits {
   Unit<T> units_[kUnits];
 };
 
-// Columns are contiguous: a warp has kColumns of them.
+// For contiguous columns: a warp has kColumns of them.
 template <typename T, uint32_t kColumns>
 __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constant__ Parameters p) {
   constexpr uint32_t kElements = Unit<T>::kElements;
-  constexpr uint32_t kUnits = kOnTheirWay / kColumns;  // of a column at a time
+  constexpr uint32_t kUnits = kOnTheirWay / kColumns;  // per column at a time
   extern __shared__ __align__(16) float row[];
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t first = (blockIdx.x * kWarps + threadIdx.x / 32) * kColumns;
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
       }
     }
   }
-  // The row, too, which all blocks want at the same time; some of them ask for it.
+  // Also prefetches the row, which all blocks need at the same time; a few of them do it.
   constexpr uint32_t kAskingBlocks = 16, kLine = 128 / sizeof(T);
   if (p.a_stride == 1 && blockIdx.x % kAskingBlocks == 0) {
     for (uint32_t i = threadIdx.x * kLine; i < p.k; i += kThreads * kLine) {
@@ -243,7 +244,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
   const RowUnits<T> row_units(p);
   Unit<T> units[kColumns][kUnits], next[kColumns][kUnits];
   load(0, units);
-  LetNextStart();  // its first units come while the last ones of this kernel are used
+  LetNextStart();  // the next kernel's first loads overlap with the end of this one
   row_units.Store(row);
   __syncthreads();
   float sums[kColumns] = {};
@@ -286,7 +287,7 @@ using Function = void (*)(Parameters);
 
 class GemmOneRow final : public Kernel {
  public:
-  // Of one row, whose matrix is contiguous either way; `exchanged`: A and B are the other one's.
+  // For one row and a matrix contiguous either way; `exchanged`: A and B are swapped.
   GemmOneRow(const GemmProblem& problem, bool exchanged, const SumLimits& limits, uint32_t multiprocessors)
       : exchanged_(exchanged), has_c_(problem.c.has_value()) {
     Parameters& p = common_;
@@ -320,7 +321,7 @@ class GemmOneRow final : public Kernel {
   }
 
  private:
-  // Long pieces of rows, unless those make few blocks; then blocks that share them.
+  // Long pieces of rows, unless that gives few blocks; then several blocks share a row's steps.
   template <typename T>
   void CutRows(uint32_t multiprocessors) {
     Parameters& p = common_;
@@ -329,7 +330,7 @@ class GemmOneRow final : public Kernel {
     const auto pieces = [&] { return (p.n + columns() - 1) / columns(); };
     while (lanes > 8 && (columns() > kThreads || pieces() * kMostCluster < multiprocessors * 3 / 2))
       lanes /= 2;
-    constexpr uint32_t kLeastSteps = 32;  // more are worth a meeting
+    constexpr uint32_t kLeastSteps = 32;  // more steps justify a cluster's synchronisation
     p.cluster = kMostCluster;
     while (p.cluster > 1 &&
            (pieces() * p.cluster / 2 >= multiprocessors * 4 || p.k < kLeastSteps * p.cluster) &&
@@ -341,7 +342,7 @@ class GemmOneRow final : public Kernel {
     function_ = lanes == 32 ? MultiplyRows<T, 32> : lanes == 16 ? MultiplyRows<T, 16> : MultiplyRows<T, 8>;
   }
 
-  // Several columns for a warp share what is read of the row, unless that makes few warps.
+  // Several columns per warp share the reads of the row, unless that gives few warps.
   template <typename T>
   void CutColumns(uint32_t multiprocessors) {
     Parameters& p = common_;
@@ -356,7 +357,7 @@ class GemmOneRow final : public Kernel {
   }
 
   const bool exchanged_, has_c_;
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   uint64_t blocks_ = 0;
   uint32_t shared_bytes_ = 0;
   Function function_ = nullptr;

@@ -1,4 +1,4 @@
-// Any strides. Few and deep outputs are cut along k.
+// Products with any strides. Few outputs with many steps are cut along k.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -25,7 +25,7 @@ __device__ Element MakeElement(const GenerateParameters& p, const uint64_t (&at)
   }
 }
 
-// kCount elements, neighbours in the output, per thread.
+// kCount contiguous elements of the output per thread.
 template <typename Element, Kind kKind, uint32_t kCount>
 __global__ void __launch_bounds__(kGenerateThreads)
     GenerateUnits(const __grid_constant__ GenerateParameters p) {

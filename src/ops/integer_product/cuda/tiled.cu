@@ -1,4 +1,4 @@
-// Sums of integers in tiles, as those of floating point; whole numbers are added up in any order.
+// Tiled sums of integers, as for floating point; integers can be added in any order.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Parameters {
   void* output;
 };
 
-// Sign-extended where the type has one; sums wrap.
+// Sign-extended for signed types; sums wrap.
 template <typename V>
 __device__ V IntegerAt(const void* data, DataType type, uint64_t at) {
   switch (type) {
@@ -89,7 +89,7 @@ class IntegerTiled final : public Kernel {
     plan.tiles /= plan.splits;
     plan.splits = 1;
     if (problem.sum_type == DataType::kInt64) {
-      // Larger tiles of 64-bit numbers do not fit into a block's shared memory.
+      // Larger tiles of 64-bit numbers do not fit into shared memory.
       plan.tile = 32;
       const auto tiles = [](uint64_t size) { return (size + 31) / 32; };
       plan.tiles = p.shape.matrices * tiles(p.shape.output_channels) * tiles(p.shape.positions);
@@ -125,7 +125,7 @@ class IntegerTiled final : public Kernel {
   }
 
   IntegerSums problem_;
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   uint64_t blocks_;
 };
 

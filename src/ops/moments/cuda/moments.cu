@@ -11,7 +11,7 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kThreads = 512;
-constexpr uint32_t kAtOnce = 8;  // numbers of a thread whose loads do not wait for each other
+constexpr uint32_t kAtOnce = 8;  // independent loads per thread
 
 struct Parameters {
   const void* input;
@@ -19,17 +19,17 @@ struct Parameters {
   const void* center;
   float* results[2];
   uint32_t sets;
-  uint32_t elements;  // of a set
+  uint32_t elements;  // per set
   bool is_half;
   bool has_gradient;
   uint32_t passes;
   MomentPass pass[2];
-  // A block does some sets at a time, with some threads (`lanes`, a power of 2) for each: those of a set are
-  // neighbours, or those that are at the same place of neighbouring sets.
+  // A block processes several sets at a time, each with some threads (`lanes`, a power of 2): either the
+  // threads of a set are neighbours, or those at the same place of neighbouring sets.
   uint32_t sets_of_block;
   uint32_t lanes;
   bool neighbouring_sets;
-  // Where sets are few, blocks sum slices of them: numbers of pass 0, then of pass 1, slice by slice.
+  // If there are few sets, blocks sum slices of them: the sums of pass 0, then of pass 1, slice by slice.
   uint32_t slices;
   double* partial;
   DeviceNest<4> kept;
@@ -63,7 +63,7 @@ __device__ float TermAt(const Parameters& p, MomentTerm term, const uint64_t (&s
   }
 }
 
-// Of the threads of a set, in all of them. Called by all threads of the block.
+// The sum over the threads of a set, returned to all of them. All threads of the block must call it.
 __device__ double SumOfLanes(double sum, uint32_t lane, uint32_t lanes, uint32_t step) {
   __shared__ double sums[kThreads];
   sums[threadIdx.x] = sum;
@@ -80,7 +80,7 @@ __device__ double SumOfLanes(double sum, uint32_t lane, uint32_t lanes, uint32_t
 // A thread's place in its block.
 struct Place {
   uint32_t lane;  // among the threads of the set
-  uint32_t set;   // among those of the block
+  uint32_t set;   // among the sets of the block
   uint32_t step;  // to the next lane's thread
 };
 
@@ -91,7 +91,7 @@ __device__ Place PlaceOf(const Parameters& p) {
   return {threadIdx.x % p.lanes, threadIdx.x / p.lanes, 1};
 }
 
-// Of the elements i, i + lanes, ... below `end`.
+// Over elements i, i + lanes, ... below `end`.
 __device__ double SumOfThread(const Parameters& p, MomentTerm term, const uint64_t (&set)[4], uint64_t i,
                               uint64_t end, float center) {
   double sum = 0;
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kThreads) AddSlices(const __grid_constant__ Pa
   }
 }
 
-// How many blocks share a set, so that all multiprocessors have something to do. `blocks`: without sharing.
+// The number of blocks that share a set, so that all multiprocessors have work. `blocks`: without sharing.
 uint32_t SlicesOf(uint64_t blocks, uint64_t elements_of_thread, const LowerContext& context) {
   const uint64_t wanted = 2 * uint64_t{context.device->multiprocessors} / blocks;
   return static_cast<uint32_t>(std::clamp<uint64_t>(std::min(wanted, elements_of_thread / 16), 1, 64));
@@ -197,7 +197,7 @@ class MomentsCuda final : public Kernel {
     common_.passes = problem.passes();
     for (uint32_t i = 0; i < common_.passes; ++i) common_.pass[i] = problem.pass(i);
     common_.neighbouring_sets = SetsAreNeighbours(kept, reduced);
-    const uint64_t wanted = (uint64_t{common_.elements} + 3) / 4;  // elements of a thread: 4 or more
+    const uint64_t wanted = (uint64_t{common_.elements} + 3) / 4;  // elements per thread: at least 4
     common_.lanes = static_cast<uint32_t>(
         std::bit_ceil(std::min<uint64_t>(wanted, common_.neighbouring_sets ? kThreads / 32 : kThreads)));
     common_.sets_of_block = kThreads / common_.lanes;
@@ -234,7 +234,7 @@ class MomentsCuda final : public Kernel {
   }
 
  private:
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   uint64_t blocks_;
 };
 

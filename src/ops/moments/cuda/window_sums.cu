@@ -18,7 +18,7 @@ struct WindowParameters {
   uint32_t before, after;
   bool is_half;
   bool squares;
-  FastDivisor inside;  // elements of the dimensions behind the axis
+  FastDivisor inside;  // number of elements in the dimensions after the axis
   FastDivisor size;    // of the axis
   uint64_t stride;     // of the axis
   DeviceNest<1> nest;
@@ -78,7 +78,7 @@ class WindowSumsCuda final : public Kernel {
   }
 
  private:
-  WindowParameters common_{};  // but for addresses
+  WindowParameters common_{};  // without addresses
   uint64_t blocks_;
 };
 

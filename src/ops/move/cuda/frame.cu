@@ -1,6 +1,6 @@
-// PADDING with a constant, where the output has no gaps: a thread writes 16 bytes of the output, from the
-// input or the constant. (As copies, the thin slabs around the input would write parts of sectors, long
-// before or after the rest of them.)
+// PADDING with a constant and a contiguous output: a thread writes 16 bytes of the output, from the input or
+// the constant. (As separate copies, the thin slabs around the input would write partial sectors, long before
+// or after the rest of them.)
 #include <algorithm>
 #include <cstring>
 
@@ -14,9 +14,9 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kShortestRow = 16;  // what a thread writes is in two rows at most
+constexpr uint32_t kShortestRow = 16;  // then what a thread writes is in two rows at most
 
-// Of the output. Where `at - start` is below `inner` there is an element of the input.
+// A loop of the output. If `at - start` is below `inner`, there is an element of the input.
 struct FrameLoop {
   uint32_t size = 1;
   uint32_t inner = 1;
@@ -38,7 +38,7 @@ struct DeviceLoop {
 struct Parameters {
   const void* from = nullptr;
   void* to = nullptr;
-  bool is_aligned = false;  // `to`, to 16 bytes
+  bool is_aligned = false;  // `to` is aligned to 16 bytes
   uint64_t fill = 0;
   uint32_t elements = 0;
   uint32_t rank = 0;  // of the loops around rows
@@ -46,7 +46,7 @@ struct Parameters {
   DeviceLoop row;
 };
 
-// Where a row of the output has its elements from; null where all are the constant.
+// The source of a row of the output; null if it is all constant.
 template <typename T>
 __device__ const T* SourceOfRow(const Parameters& p, uint32_t row) {
   uint64_t offset = 0;
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(kThreads) FrameKernel(const __grid_constant__ 
   }
 }
 
-// The same where rows of the input have no gaps either, in bytes: a block has a chunk of the output in shared
-// memory. It fills that with the constant, puts aligned units of the input where they belong, and writes
+// The same if rows of the input are contiguous, too, in bytes: a block has a chunk of the output in shared
+// memory. It fills the chunk with the constant, copies aligned units of the input to their places, and writes
 // units.
 constexpr uint32_t kChunkBytes = 8 << 10;
 constexpr uint32_t kShortestBytes = 64;  // of a row of the output
@@ -108,19 +108,19 @@ constexpr uint32_t kMostRows = kChunkBytes / kShortestBytes + 2;
 
 struct ChunkParameters {
   const std::byte* from = nullptr;
-  uint64_t from_bytes = 0;  // from the input's first to its last
+  uint64_t from_bytes = 0;  // from the input's first byte to its last
   std::byte* to = nullptr;
   uint4 fill = {};
   uint64_t bytes = 0;                // of the output
   uint32_t length = 1;               // of a row of the output
-  uint32_t start = 0;                // of the input in it
+  uint32_t start = 0;                // the input's first byte in it
   uint32_t inner = 0;                // of a row of the input
-  FastDivisor units;                 // that may have parts of a chunk's row
+  FastDivisor units;                 // that may contain parts of a chunk's row
   uint32_t rank = 0;                 // of the loops around rows
   DeviceLoop loops[kMaxDimensions];  // strides in bytes
 };
 
-// Bytes [begin, end) of a chunk, and where the first one comes from.
+// Bytes [begin, end) of a chunk, and the source of the first one.
 struct ChunkRow {
   uint64_t from;
   int32_t begin, end;
@@ -146,7 +146,7 @@ __device__ ChunkRow FindRow(const ChunkParameters& p, uint64_t chunk_begin, int3
           end};
 }
 
-// A unit of the input and where it belongs in the chunk; bytes outside [begin, end) are not for this row.
+// A unit of the input and its place in the chunk; bytes outside [begin, end) do not belong to this row.
 struct ChunkUnit {
   uint4 unit;
   int32_t to = 0, begin = 0, end = 0;
@@ -165,7 +165,7 @@ struct ChunkUnit {
     }
   }
 
-  // Around the input's first and last there may be nothing that may be read.
+  // Memory before the input's first byte and after its last one may not be readable.
   __device__ uint4 LoadBytes(uint64_t from) const {
     uint64_t low = 0, high = 0;
 #pragma unroll 1
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(kThreads) FrameChunksKernel(const __grid_const
   }
 }
 
-// Dimensions from the outermost; those without a frame that continue the one around them are one with it.
+// Dimensions from the outermost; those without a frame that continue the enclosing one are merged with it.
 template <typename Desc>
 std::vector<FrameLoop> LoopsOf(const Desc& desc) {
   std::vector<FrameLoop> loops;
@@ -340,9 +340,9 @@ class FrameCuda final : public Kernel {
   }
 
   uint32_t element_bytes_;
-  Parameters common_;  // but for addresses
+  Parameters common_;  // without addresses
   bool has_chunks_ = false;
-  ChunkParameters chunks_;  // but for addresses
+  ChunkParameters chunks_;  // without addresses
 };
 
 template <typename Desc>

@@ -15,8 +15,8 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
-constexpr uint32_t kMostNumbers = 32;  // of a thread
-constexpr uint32_t kRowsOfBlock = 4;   // where a warp has a row
+constexpr uint32_t kMostNumbers = 32;  // per thread
+constexpr uint32_t kRowsOfBlock = 4;   // if a warp has a row
 
 struct Parameters {
   const void* x;
@@ -25,7 +25,7 @@ struct Parameters {
   const void* bias;
   uint32_t rows;
   uint32_t length;
-  uint32_t lanes;  // threads of a row
+  uint32_t lanes;  // threads per row
   float epsilon;
   bool use_mean, use_variance;
   bool has_scale, has_bias, scale_along_row, bias_along_row;
@@ -40,7 +40,7 @@ struct alignas(sizeof(T) * kWidth) Pack {
 __device__ float ToNumber(float x) { return x; }
 __device__ float ToNumber(__half x) { return __half2float(x); }
 
-// A NaN that was computed has the bits that it has on every machine.
+// Makes NaNs canonical.
 __device__ void StoreNumber(float x, float* to) { *to = isnan(x) ? __uint_as_float(0x7FC00000) : x; }
 __device__ void StoreNumber(float x, __half* to) {
   *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
@@ -58,7 +58,7 @@ __device__ void StoreNumbers(const float (&x)[kWidth], Pack<T, kWidth>* to) {
   }
 }
 
-// Of the threads of a row, in all of them. `shared` has room for a warp's number each.
+// The sum over the threads of a row, returned to all of them. `shared` has room for a number per warp.
 __device__ float SumOfRow(float sum, uint32_t lanes, float* shared) {
   for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
   if (lanes <= 32) return sum;
@@ -70,8 +70,8 @@ __device__ float SumOfRow(float sum, uint32_t lanes, float* shared) {
   return sum;
 }
 
-// The numbers of a pack of halves are not known from here on: they are made of its bytes again, which take
-// fewer registers to keep.
+// Makes the compiler forget the unpacked numbers: they are unpacked again from the pack, which takes fewer
+// registers to keep.
 __device__ __forceinline__ void Forget(Pack<__half, 8>& pack) {
   uint32_t words[4];
   memcpy(words, &pack, sizeof(words));
@@ -81,7 +81,7 @@ __device__ __forceinline__ void Forget(Pack<__half, 8>& pack) {
 template <typename Other>
 __device__ __forceinline__ void Forget(Other&) {}
 
-// A thread has kPacks packs of kWidth neighbours, `lanes` packs apart.
+// A thread has kPacks packs of kWidth contiguous elements, `lanes` packs apart.
 template <typename T, uint32_t kWidth, uint32_t kPacks>
 __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_constant__ Parameters p) {
   __shared__ float sums[2][32];
@@ -153,17 +153,17 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
 
 using RowsKernel = void (*)(Parameters);
 
-// The kernel for rows of `packs` packs of `width` elements, and how many threads a row has.
+// The kernel for rows of `packs` packs of `width` elements, and the number of threads per row.
 template <typename T, uint32_t kWidth>
 RowsKernel FindKernel(uint64_t packs, uint32_t* lanes) {
-  constexpr uint32_t kMost = kMostNumbers / kWidth;  // packs of a thread
+  constexpr uint32_t kMost = kMostNumbers / kWidth;  // packs per thread
   const auto threads = [&](uint32_t packs_of_thread) {
     const uint64_t needed = (packs + packs_of_thread - 1) / packs_of_thread;
     return static_cast<uint32_t>(std::max<uint64_t>(32, std::bit_ceil(needed)));
   };
   for (const uint32_t packs_of_thread : {1u, 2u, 4u, kMost}) {
     *lanes = threads(packs_of_thread);
-    // A warp where that is enough, then blocks of 4 packs per thread, then more.
+    // A warp if that is enough, then blocks with 4 packs per thread, then more.
     if (*lanes > 32 && packs_of_thread < 4) continue;
     if (*lanes > kMostThreads && packs_of_thread < kMost) continue;
     switch (packs_of_thread) {
@@ -231,7 +231,7 @@ class MvnRowsCuda final : public Kernel {
  private:
   bool is_half_;
   uint64_t distances_;
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
 };
 
 constexpr uint64_t kLongest = kMostNumbers * kMostThreads;

@@ -1,4 +1,4 @@
-// Channels that are side by side: a thread has 16 bytes of them, of one window.
+// Contiguous channels: a thread has 16 bytes of them, for one window.
 #include <algorithm>
 #include <array>
 
@@ -18,8 +18,8 @@ struct ChannelParameters {
   const void* input;
   void* output;
   bool include_padding;
-  DeviceWindows windows;         // whose channels are units of them
-  DevicePoolingTensor input_at;  // strides in elements, that of a unit for the channels
+  DeviceWindows windows;         // windows whose channels are counted in units
+  DevicePoolingTensor input_at;  // strides in elements, for channels that of a unit
   DevicePoolingTensor output_at;
 };
 
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kChannelThreads)
   }
 }
 
-// Few windows of many taps: a thread has a column.
+// For few windows of many taps: a thread has a column.
 template <typename T, bool kMax>
 __global__ void __launch_bounds__(kChannelThreads)
     ColumnsKernel(const __grid_constant__ ChannelParameters p) {
@@ -170,7 +170,7 @@ class PoolingCudaChannels final : public Kernel {
     common_.input_at = DevicePoolingTensor(problem.input);
     common_.output_at = DevicePoolingTensor(problem.output);
     common_.input_at.strides[1] = common_.output_at.strides[1] = unit;
-    constexpr uint32_t kFewTaps = 4, kFewThreads = 512;  // of a column; of a multiprocessor
+    constexpr uint32_t kFewTaps = 4, kFewThreads = 512;  // per column; per multiprocessor
     const uint64_t count = common_.windows.count, multiprocessors = context.device->multiprocessors;
     const WindowAxis* const axes = problem.shape.axes.data();
     by_columns_ = uint64_t{axes[0].size} * axes[1].size >= kFewTaps && axes[2].size >= kFewTaps &&
@@ -205,13 +205,12 @@ class PoolingCudaChannels final : public Kernel {
   bool is_half_;
   bool is_max_;
   bool by_columns_;
-  std::unique_ptr<const Kernel> unaligned_;  // runs instead when a tensor is not aligned
-  ChannelParameters common_{};               // but for addresses
+  std::unique_ptr<const Kernel> unaligned_;  // runs instead if a tensor is not aligned
+  ChannelParameters common_{};               // without addresses
   uint64_t blocks_;
 };
 
-// Whether units of channels are where a thread can load or store them at once; `sizes` of the other
-// dimensions.
+// Whether a thread can load or store units of channels at once; `sizes` of the other dimensions.
 bool HasUnits(const PoolingTensor& tensor, const std::array<uint32_t, 4>& sizes, uint32_t unit) {
   constexpr uint32_t kDimensions[] = {0, 2, 3, 4};
   for (uint32_t i = 0; i < sizes.size(); ++i) {

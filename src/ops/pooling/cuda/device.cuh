@@ -10,7 +10,7 @@ namespace anydml::pooling {
 // The taps of a window that are in the input.
 struct Taps {
   WindowRange range[kSpatialRank];
-  int64_t first[kSpatialRank];  // place of tap 0
+  int64_t first[kSpatialRank];  // position of tap 0
 };
 
 __device__ inline Taps TapsOf(const DeviceWindows& windows, const WindowPlace& at) {
@@ -28,7 +28,7 @@ __device__ inline uint64_t TapPlace(const DeviceWindows& windows, const Taps& ta
   return static_cast<uint64_t>(taps.first[d] + static_cast<int64_t>(uint64_t{k} * windows.axes[d].dilation));
 }
 
-// What an average is divided by: 0 without a valid tap.
+// The divisor of an average: 0 without a valid tap.
 __device__ inline float DivisorOf(const DeviceWindows& windows, const Taps& taps, const WindowPlace& at,
                                   bool include_padding) {
   const uint32_t window[] = {at.d, at.h, at.w};
@@ -50,7 +50,7 @@ inline bool IsPlainFloat(const PoolingProblem& problem) {
   return is_float && known && !problem.indices.present() && problem.output.present();
 }
 
-// Whether the elements of the input, or of the windows, are in row-major order without gaps.
+// Whether the elements of the input, or of the windows, are contiguous in row-major order.
 inline bool IsPacked(const PoolingTensor& tensor, const PoolingShape& shape, bool windows) {
   uint64_t stride = 1;
   for (uint32_t d = kPoolingRank; d-- > 0;) {
@@ -64,7 +64,7 @@ inline bool IsPacked(const PoolingTensor& tensor, const PoolingShape& shape, boo
   return true;
 }
 
-// NaN if one is, and +0 of zeros of both signs.
+// NaN if either is; +0 is larger than -0.
 __device__ inline float LargerOf(float a, float b) {
   float larger;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
@@ -76,7 +76,7 @@ __device__ inline float NumberOf(Half x) { return element_cuda::HalfToFloat(x.bi
 __device__ inline float NumberOf(int8_t x) { return static_cast<float>(x); }
 __device__ inline float NumberOf(uint8_t x) { return static_cast<float>(x); }
 
-// Rounded; NaNs are all the same.
+// Rounded; NaNs are canonical.
 template <typename T>
 __device__ T ElementOf(float x) {
   if constexpr (std::is_same_v<T, Half>) {

@@ -1,5 +1,4 @@
-// Windows that are whole channels, with packed rows: some threads for each channel, a column for each of
-// them.
+// Windows that are whole channels with packed rows: some threads per channel, one for each column.
 #include <algorithm>
 #include <bit>
 
@@ -21,9 +20,9 @@ struct PlaneParameters {
   const void* input;
   void* output;
   uint32_t planes;
-  uint32_t rows;   // of a plane
-  uint32_t width;  // of a row
-  uint32_t lanes;  // threads of a plane: a power of two up to 32
+  uint32_t rows;   // per plane
+  uint32_t width;  // per row
+  uint32_t lanes;  // threads per plane: a power of two up to 32
   float taps;
   FastDivisor channels;
   uint64_t input_strides[2];  // N, C
@@ -40,7 +39,7 @@ __device__ float Start() {
   return kMax ? Lowest<float>() : 0;
 }
 
-// Rows are independent loads: eight of them are under way at a time.
+// Rows are independent loads, eight of which are in flight at a time.
 template <typename T, bool kMax>
 __device__ float ReduceColumn(const T* column, uint32_t rows, uint32_t width) {
   float result = Start<kMax>();
@@ -56,7 +55,7 @@ __device__ float ReduceColumn(const T* column, uint32_t rows, uint32_t width) {
   return result;
 }
 
-// In lane 0: that of the lower half takes in that of the upper one.
+// Into lane 0: the lower half of the lanes combines with the upper half.
 template <bool kMax>
 __device__ float ReduceLanes(float value) {
 #pragma unroll
@@ -92,7 +91,7 @@ __device__ T* Output(const PlaneParameters& p, uint32_t plane) {
   return static_cast<T*>(p.output) + n * p.output_strides[0] + c * p.output_strides[1];
 }
 
-// Rows of up to 32 elements: as many threads as there are columns, or a power of two.
+// Rows of up to 32 elements: as many threads as there are columns, rounded up to a power of two.
 template <typename T, bool kMax>
 __global__ void __launch_bounds__(kPlaneThreads) NarrowKernel(const __grid_constant__ PlaneParameters p) {
   const uint64_t thread = uint64_t{blockIdx.x} * kPlaneThreads + threadIdx.x;
@@ -116,7 +115,7 @@ __global__ void __launch_bounds__(kPlaneThreads) NarrowKernel(const __grid_const
   if (exists && lane == 0) StoreResult<T, kMax>(p, from, Output<T>(p, plane), result);
 }
 
-// Longer rows: a block for each plane, whose warps take 32 columns at a time.
+// Longer rows: a block per plane, whose warps process 32 columns at a time.
 template <typename T, bool kMax>
 __global__ void __launch_bounds__(kPlaneThreads) WideKernel(const __grid_constant__ PlaneParameters p) {
   __shared__ float columns[kWarps][kWarp];
@@ -184,7 +183,7 @@ class PoolingCudaPlanes final : public Kernel {
 
   bool is_half_;
   bool is_max_;
-  PlaneParameters common_{};  // but for addresses
+  PlaneParameters common_{};  // without addresses
   uint32_t threads_;
   uint64_t blocks_;
 };

@@ -1,5 +1,5 @@
 // Windows of two or three elements in both dimensions of packed FLOAT32 and FLOAT16: a thread loads 16 bytes
-// of each row and has the windows that begin there.
+// of each row and computes the windows that begin there.
 #include <algorithm>
 
 #include "ops/common/cuda_chain.cuh"
@@ -17,16 +17,16 @@ constexpr uint32_t kLoadBytes = 16;
 struct TileParameters {
   const void* input;
   void* output;
-  uint32_t count;      // of threads that have something to do
+  uint32_t count;      // number with work
   FastDivisor groups;  // of windows, in a row
   FastDivisor rows;    // of windows
   int32_t height;      // of the input
   int32_t width;
-  uint32_t windows;  // in a row
+  uint32_t windows;  // per row
   // Taps in [low, high) count in an average's divisor.
   int32_t low[2];
   int32_t high[2];
-  bool stores_units;  // all windows of a thread at once
+  bool stores_units;  // stores all windows of a thread at once
 };
 
 template <typename T>
@@ -38,7 +38,7 @@ struct alignas(kCount * sizeof(T)) Outputs {
   T elements[kCount];
 };
 
-// Of this kernel's threads, one window's.
+// One window of a thread.
 template <typename T, uint32_t kSize>
 __device__ T FirstNan(const T* plane, const TileParameters& p, int32_t row, int32_t column) {
   for (int32_t i = max(row, 0); i < min(row + static_cast<int32_t>(kSize), p.height); ++i) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kTileThreads) TileKernel(const __grid_constant
     if (row < 0 || row >= p.height) continue;
     const T* const from = input + int64_t{row} * p.width + begin;
     if (kPad == 1 && begin > 0 && begin <= p.width) combine(columns[0], NumberOf(from[-1]));
-    if (begin < p.width) {  // and so are all of the unit
+    if (begin < p.width) {  // then so are all of the unit
       const uint4 bytes = *reinterpret_cast<const uint4*>(from);
       TileUnit<T> unit;
       memcpy(&unit, &bytes, sizeof(unit));
@@ -191,10 +191,10 @@ class PoolingCudaTiles final : public Kernel {
 
  private:
   TileLaunch launch_;
-  uint32_t bytes_;                           // of an element
-  std::unique_ptr<const Kernel> unaligned_;  // runs instead when the input is not aligned
-  uint32_t outputs_;                         // windows of a thread
-  TileParameters common_{};                  // but for addresses
+  uint32_t bytes_;                           // per element
+  std::unique_ptr<const Kernel> unaligned_;  // runs instead if the input is not aligned
+  uint32_t outputs_;                         // windows per thread
+  TileParameters common_{};                  // without addresses
   uint64_t blocks_;
 };
 

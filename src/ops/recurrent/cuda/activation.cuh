@@ -11,7 +11,7 @@ namespace anydml::recurrent_cuda {
 
 using namespace recurrent;
 
-// One copy of each: a cell has up to five activations.
+// Not inlined: a cell has up to five activations.
 __device__ __noinline__ inline float Call(ElementFunction name, uint32_t parameter0, uint32_t parameter1,
                                           float x) {
   const Instruction instruction = {{}, {}, {}, 0, {0, 0, 0}, {parameter0, parameter1}};
@@ -49,7 +49,7 @@ __device__ inline float Apply(const Activation& activation, float x) {
   return x;
 }
 
-// Of a row: all of them where an activation is a function of all.
+// A thread's units in a row: its own share, unless an activation is a function of the whole row.
 struct Units {
   uint32_t begin, end;
 };
@@ -60,7 +60,7 @@ __device__ void ForUnits(const Units& units, Body&& body) {
   for (uint64_t unit = uint64_t{units.begin} + threadIdx.x; unit < units.end; unit += blockDim.x) body(unit);
 }
 
-// Of all threads of the block, for all of them.
+// Over all threads of the block, returned to all of them.
 template <typename A>
 __device__ A MergeForAll(A a, A* shared) {
   a = reduce::MergeBlock(a, shared);
@@ -93,7 +93,7 @@ __device__ inline void Hardmax(const Units& units, float* numbers) {
   ForUnits(units, [&](uint64_t unit) { numbers[unit] = unit == best.second ? 1.0f : 0.0f; });
 }
 
-// What is left to do of an activation when its function of single numbers has been applied.
+// Applies the rest of an activation after its element-wise function.
 __device__ inline void Finish(const Activation& activation, const Units& units, float* numbers) {
   if (activation.row == RowFunction::kSoftmax) Softmax(units, numbers);
   if (activation.row == RowFunction::kHardmax) Hardmax(units, numbers);

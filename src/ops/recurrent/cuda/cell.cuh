@@ -1,5 +1,4 @@
-// What kernels that do all steps at once share on the device: parameters, and the equations of a step for one
-// unit.
+// Shared by the kernels that run all steps at once: parameters, and the equations of a step for one unit.
 #pragma once
 
 #include "ops/recurrent/cuda/activation.cuh"
@@ -23,7 +22,7 @@ struct Cell {
   __host__ __device__ bool resets_first() const { return kind == CellKind::kGru && !linear_before_reset; }
 };
 
-// A cell's functions: of gates, of what they let in, of LSTM's cell state.
+// A cell's functions: for gates, for their input, for LSTM's cell state.
 struct GivenFunctions {
   const Activation* activations;
 
@@ -46,8 +45,8 @@ struct UsualFunctions {
   __device__ float H(float x) const { return Tanh(x); }
 };
 
-// The same by the device's own powers and quotients, for states that become FLOAT16: within 2^-22 of the true
-// values, and TANH of small numbers within 2^-22 of itself.
+// The same with the device's own powers and quotients, for states that become FLOAT16: within 2^-22 of the
+// true values, and TANH of small numbers within 2^-22 relative to itself.
 struct QuickFunctions {
   CellKind kind;
 
@@ -82,9 +81,9 @@ struct QuickFunctions {
   __device__ float H(float x) const { return Tanh(x); }
 };
 
-// The next hidden state of a unit, and its cell state. `sums`: for each gate what comes from the state, from
-// the input, and the biases; but of GRU's last gate what comes from the state, with its bias, and then the
-// rest. Not for a state that is reset first.
+// The next hidden state of a unit, and its cell state. `sums`: for each gate the contributions of the state,
+// of the input, and the biases; but for GRU's last gate the contribution of the state with its bias, and then
+// the rest. Not for a state that is reset first.
 template <typename Functions>
 __device__ float NextHidden(const Cell& p, const Functions& functions, const float (&sums)[4],
                             const float (&peephole)[3], float hidden, float* cell) {

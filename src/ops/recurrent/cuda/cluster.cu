@@ -13,7 +13,7 @@ namespace {
 
 using namespace recurrent_cuda;
 
-constexpr uint64_t kMostBlocks = 16;  // of a cluster
+constexpr uint64_t kMostBlocks = 16;  // per cluster
 constexpr uint64_t kMaxUnits = kMostBlocks * kBlockUnits;
 constexpr uint64_t kMaxBatch = 1 << 20;
 constexpr uint32_t kPortableBlocks = 8;
@@ -28,7 +28,7 @@ using ClusterKernel = void (*)(Cell);
 
 struct ClusterLaunch {
   ClusterKernel kernel;
-  uint32_t blocks;  // of a cluster
+  uint32_t blocks;  // per cluster
   uint32_t groups;
 };
 
@@ -39,7 +39,7 @@ ClusterLaunch FindClusterLaunch(uint32_t units) {
   return {RunCluster<16, kGroups>, 16, kGroups};
 }
 
-// Never more than 1 in magnitude.
+// Its magnitude is never more than 1.
 bool IsBounded(const CellActivation& activation) {
   using Function = ElementFunction;
   constexpr Function kBounded[] = {Function::kTanh, Function::kSigmoid, Function::kHardSigmoid,
@@ -49,8 +49,8 @@ bool IsBounded(const CellActivation& activation) {
                                             instructions.back().function) != std::end(kBounded);
 }
 
-// FLOAT16 has room for the state, whatever the inputs are: of GRU it is between the state before and what is
-// let in.
+// Whether the state fits into FLOAT16 for all inputs: GRU's is between the previous state and its bounded
+// input.
 bool StateIsBounded(const RecurrentProblem& problem) {
   using Function = ElementFunction;
   for (uint32_t direction = 0; direction < problem.directions; ++direction) {
@@ -67,7 +67,7 @@ class RecurrentCluster final : public WholeRecurrence {
  public:
   explicit RecurrentCluster(const RecurrentProblem& problem) : WholeRecurrence(problem) {}
 
-  // Once, before anything else; false with the reason.
+  // To be called once, before anything else; false, with the reason, on failure.
   bool Create(const LowerContext& context, std::string* why_not) {
     const RecurrentProblem& p = problem();
     if (p.type != DataType::kFloat16 || p.units > kMaxUnits || p.batch > kMaxBatch || p.resets_first() ||
@@ -99,7 +99,7 @@ class RecurrentCluster final : public WholeRecurrence {
     return common_.directions * CeilDivide(common_.batch, kGroupElements * launch_.groups);
   }
 
-  // Not every device has so many multiprocessors side by side: 0 with the reason.
+  // Not every device can run clusters of this size: 0, with the reason, if it cannot.
   uint32_t ClustersAtOnce(std::string* why_not) const {
     cudaError_t error = cudaSuccess;
     if (launch_.blocks > kPortableBlocks) {
@@ -124,7 +124,7 @@ class RecurrentCluster final : public WholeRecurrence {
     return 0;
   }
 
-  Cell common_{};  // but for addresses
+  Cell common_{};  // without addresses
   ClusterLaunch launch_{};
 };
 

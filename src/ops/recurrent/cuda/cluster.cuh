@@ -1,13 +1,13 @@
 // All steps in one kernel, for FLOAT16. A cluster of blocks has one or two groups of four elements of the
-// batch in one direction: elements know nothing of each other, so that clusters never wait for one another. A
-// block has 32 units, a warp four of them with up to four gates each, and their weights stay in its
-// registers. After a step each warp writes the hidden state of its units into the shared memory of all blocks
-// of the cluster; a barrier there counts the bytes that have arrived. Of two groups one is computed while the
-// other's state is on its way.
+// batch in one direction; elements are independent, so clusters never wait for each other. A block has 32
+// units, a warp four of them with up to four gates each, and their weights stay in its registers. After a
+// step each warp writes the hidden state of its units to the shared memory of all blocks of the cluster; a
+// barrier there counts the arriving bytes. With two groups, one is computed while the other's state is in
+// flight.
 //
 // The state is FLOAT32. Tensor cores see it as two FLOAT16 numbers, `high` + `low` / 2048, in neighbouring
-// columns of a tile: eight columns are four elements. That is exact but for 2^-22 of a number, for numbers
-// that FLOAT16 has room for.
+// columns of a tile: eight columns are four elements. That is accurate to 2^-22 of a number, for numbers in
+// FLOAT16's range.
 #pragma once
 
 #include "ops/common/cuda_cluster.cuh"
@@ -19,14 +19,14 @@ namespace anydml::recurrent_cuda {
 
 inline constexpr uint32_t kClusterThreads = 256;
 inline constexpr uint32_t kGroupElements = 4;
-inline constexpr uint32_t kBlockUnits = 32;  // of eight warps
+inline constexpr uint32_t kBlockUnits = 32;  // for eight warps
 inline constexpr uint32_t kWarpUnits = 4;
 inline constexpr float kLowScale = 2048;
 
-// The state of a group, as the tensor cores' right factor: eight bytes are four units in one column, as a
-// thread needs them for a tile (lane / 4 is the column, lane % 4 the warp whose units they are, and for the
-// next tile that + 4). 64 bytes are the eight columns; of warps 2, 3, 6 and 7 the second four come first, so
-// that a half-warp meets different banks.
+// The state of a group, as the right factor for tensor cores: eight bytes are four units in one column, as a
+// thread needs them for a tile (lane / 4 is the column, lane % 4 the warp of the units, and that + 4 for the
+// next tile). 64 bytes are the eight columns; for warps 2, 3, 6 and 7 the second four come first, so that a
+// half-warp accesses different banks.
 template <uint32_t kBlocks>
 struct GroupState {
   static constexpr uint32_t kBlockBytes = kBlockUnits * kGroupElements * 2 * sizeof(__half);
@@ -36,8 +36,8 @@ struct GroupState {
     return block * kBlockBytes + warp * 64 + (column ^ (warp & 2) * 2) * 8;
   }
 
-  alignas(16) std::byte numbers[2][kBytes];  // before and after a step, by turns
-  ArrivalBarrier arrived[2];                 // of both
+  alignas(16) std::byte numbers[2][kBytes];  // before and after a step, alternating
+  ArrivalBarrier arrived[2];                 // for both
 };
 
 template <uint32_t kBlocks, uint32_t kGroups>
@@ -86,7 +86,7 @@ class ClusterBlock {
       Put(p_.single, groups_[g].element, groups_[g].hidden);
       Put(p_.cell_single, groups_[g].element, groups_[g].cell);
     }
-    SyncCluster();  // others may still write here
+    SyncCluster();  // other blocks may still write here
   }
 
  private:
@@ -97,14 +97,14 @@ class ClusterBlock {
     uint32_t element, length;
     bool exists;  // and the unit
     float hidden, cell;
-    float inputs[2];           // what comes from the inputs of the next step, for the thread's rows
+    float inputs[2];           // the contribution of the next step's inputs, for the thread's rows
     const float* from_inputs;  // at time 0
     std::byte* sequence;       // at time 0; null: none
   };
 
-  // Rows lane / 4 (number 0) and that + 8 of the warp's tile. Those of neighbouring fours are a unit's gates.
+  // Rows lane / 4 (number 0) and lane / 4 + 8 of the warp's tile. Four neighbouring rows are a unit's gates.
   __device__ uint32_t GateOf(uint32_t number) const { return is_second_ * 2 + number; }
-  // Of the two threads that have the same unit and element one writes them.
+  // One of the two threads with the same unit and element writes them.
   __device__ bool Writes(const Group& group) const { return group.exists && !is_second_; }
 
   __device__ float Get(const DeviceTensor& tensor, uint64_t b, uint64_t c, uint64_t d) const {
@@ -119,7 +119,7 @@ class ClusterBlock {
     reduce::StoreAs(tensor.data, DataType::kFloat16, PlaceOf(tensor, 0, direction_, element, unit_), number);
   }
 
-  // Of the thread's rows four units for each tile.
+  // For the thread's rows, four units per tile.
   __device__ void LoadWeights() {
     ANYDML_UNROLL for (uint32_t number = 0; number < 2; ++number) {
       const bool exists = GateOf(number) < p_.gates && unit_ < p_.units;
@@ -155,7 +155,7 @@ class ClusterBlock {
       const uint32_t gate = GateOf(number);
       bias_[number] = gate < all ? GetOfUnit(p_.bias, gate) + GetOfUnit(p_.bias, all + gate) : 0;
     }
-    // The last gate of GRU sees the sum of the state apart: the inputs' is what the fourth gate would be.
+    // GRU's last gate needs the state's sum separately: the inputs' sum takes the place of a fourth gate.
     if (p_.kind == CellKind::kGru && is_second_) {
       bias_[0] = GetOfUnit(p_.bias, all + 2);
       bias_[1] = GetOfUnit(p_.bias, 2);
@@ -165,7 +165,7 @@ class ClusterBlock {
 
   __device__ void StartGroup(uint32_t g) {
     const uint32_t first = first_element_ + g * kGroupElements;
-    // The initial state, which FLOAT16 holds, of all units.
+    // The initial state of all units, which FLOAT16 represents exactly.
     for (uint32_t i = threadIdx.x; i < kBlocks * kBlockUnits * kGroupElements; i += kClusterThreads) {
       const uint32_t unit = i / kGroupElements, at = i % kGroupElements;
       const bool exists = unit < p_.units && first + at < p_.batch;
@@ -209,9 +209,9 @@ class ClusterBlock {
     if (GateOf(1) < p_.gates) group.inputs[1] = from[p_.units];
   }
 
-  // Weights times the state: of the thread's two rows, for its element.
+  // Weights times the state: for the thread's two rows and its element.
   __device__ float2 Multiply(const std::byte* state) const {
-    constexpr uint32_t kChains = 4;  // sums that do not wait for each other
+    constexpr uint32_t kChains = 4;  // independent sums
     SumTile sums[kChains] = {};
     const std::byte* const from = state + State::PlaceOf(0, lane_ % 4, lane_ / 4);
     ANYDML_UNROLL for (uint32_t tile = 0; tile < 2 * kBlocks; ++tile) {
@@ -268,7 +268,8 @@ class ClusterBlock {
                       &group.cell);
   }
 
-  // The warp's four units to all blocks. A thread has an element, and of it all four units for some blocks.
+  // Sends the warp's four units to all blocks. A thread has an element, and sends its four units to some of
+  // the blocks.
   __device__ void Send(State& state, uint32_t step, float hidden) const {
     const __half high = __float2half_rn(hidden);
     const float rest = hidden == __half2float(high) ? 0 : (hidden - __half2float(high)) * kLowScale;
@@ -288,7 +289,7 @@ class ClusterBlock {
   const Cell& p_;
   State (&states_)[kGroups];
   const uint32_t rank_, warp_, lane_;
-  const bool is_second_;  // of the two threads that have the same unit and element
+  const bool is_second_;  // the second of two threads with the same unit and element
   const uint32_t unit_;
   uint32_t direction_, first_element_;
   uint32_t windows_[kBlocks / kBlocksAtOnce];  // to blocks that the thread sends to

@@ -1,6 +1,6 @@
-// A block has a direction of an element of the batch, and of that some units, or all of them where an
-// activation is a function of all. A thread stays with its units, so that only such functions let threads
-// wait for each other.
+// A block has one direction of an element of the batch, and some of its units, or all of them if an
+// activation is a function of the whole row. Threads keep their units, so that only such functions need
+// synchronisation.
 #include <cuda_runtime.h>
 
 #include "ops/common/cuda_chain.cuh"

@@ -10,7 +10,7 @@ namespace {
 
 using namespace recurrent_cuda;
 
-constexpr uint64_t kMaxUnits = 8192;  // far more than shared memory has room for
+constexpr uint64_t kMaxUnits = 8192;  // far more than fit into shared memory
 constexpr uint64_t kMaxBatch = 32;
 
 template <uint32_t kBatch>
@@ -31,7 +31,7 @@ Launch LaunchOf(const Resident& p) {
   return {RunResident<kBatch>, SharedLayout<kBatch>(p).total * sizeof(float)};
 }
 
-// The smallest tiles that hold the batch.
+// The smallest tiles that contain the batch.
 Launch FindLaunch(const Resident& p) {
   return p.batch <= 8 ? LaunchOf<8>(p) : p.batch <= 16 ? LaunchOf<16>(p) : LaunchOf<32>(p);
 }
@@ -40,7 +40,7 @@ class RecurrentResident final : public WholeRecurrence {
  public:
   explicit RecurrentResident(const RecurrentProblem& problem) : WholeRecurrence(problem) {}
 
-  // Once, before anything else; false with the reason.
+  // To be called once, before anything else; false, with the reason, on failure.
   bool Create(const LowerContext& context, std::string* why_not) {
     if (has_row_functions() || problem().units > kMaxUnits || problem().batch > kMaxBatch) {
       *why_not = StrCat("it does up to ", kMaxUnits, " units, a batch of up to ", kMaxBatch,
@@ -100,7 +100,7 @@ class RecurrentResident final : public WholeRecurrence {
     return p;
   }
 
-  Resident common_{};  // but for addresses
+  Resident common_{};  // without addresses
   Launch launch_{};
   ScratchLayout::Piece hidden_, reset_, arrived_;
 };

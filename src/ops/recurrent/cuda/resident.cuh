@@ -1,6 +1,6 @@
-// All steps in one kernel. A block has some units of a direction, for the whole batch: their weights stay in
-// shared memory, and so does all that only these units need. What others need is the hidden state (of GRU
-// also the reset one): after each step the blocks of a direction wait for each other.
+// All steps in one kernel. A block has some units of one direction, for the whole batch: their weights stay
+// in shared memory, and so does everything that only these units need. Other blocks need the hidden state
+// (for GRU also the reset one), so after each step the blocks of a direction wait for each other.
 #pragma once
 
 #include "ops/element/cuda/memory.cuh"
@@ -57,7 +57,7 @@ class ResidentBlock {
   __device__ float InputOf(uint32_t gate, uint32_t unit, uint32_t element) {
     return shared_[at_.inputs + (gate * p_.block_units + unit) * kBatch + element];
   }
-  // half: 0 those of weights, 1 those of the recurrence.
+  // half: 0 for biases of weights, 1 for those of the recurrence.
   __device__ float BiasOf(uint32_t half, uint32_t gate, uint32_t unit) {
     return shared_[at_.biases + half * p_.rows() + gate * p_.block_units + unit];
   }
@@ -85,7 +85,7 @@ class ResidentBlock {
   }
   __device__ void Wait() { Meet(p_.arrived + direction_, ++meeting_, p_.blocks_per_direction); }
 
-  // Calls body(unit, element) for the thread's pairs: always the same ones.
+  // Calls body(unit, element) for the thread's pairs, which are always the same.
   template <typename Body>
   __device__ void ForPairs(Body&& body) {
     for (uint32_t i = threadIdx.x; i < p_.block_units * p_.batch; i += kResidentThreads) {
@@ -130,7 +130,7 @@ class ResidentBlock {
       StateOf(Hidden(0), element)[first_ + unit] = hidden;
     });
     if (first_ + count_ < p_.units) return;
-    // What is behind the last unit is multiplied with zeros, and must not be NaN.
+    // What follows the last unit is multiplied by zeros, and must not be NaN.
     const uint32_t behind = p_.unit_stride - p_.units;
     for (uint32_t i = threadIdx.x; i < p_.batch * behind; i += kResidentThreads) {
       const uint32_t element = i / behind, at = p_.units + i % behind;
@@ -140,7 +140,7 @@ class ResidentBlock {
     }
   }
 
-  // What comes from the inputs of a step; complete after CopyState.
+  // Copies the contribution of a step's inputs; complete after CopyState.
   __device__ void CopyInputs(uint32_t step) {
     for (uint32_t element = warp_; element < p_.batch; element += kWarps) {
       if (step >= LengthOf(element)) continue;
@@ -153,7 +153,7 @@ class ResidentBlock {
     }
   }
 
-  // Of the whole direction, from the second-level cache: other multiprocessors have written it.
+  // The whole direction's state, bypassing L1, because other multiprocessors have written it.
   __device__ void CopyState(float* all) {
     for (uint32_t element = warp_; element < p_.batch; element += kWarps) {
       const float* const from = StateOf(all, element);
@@ -173,7 +173,7 @@ class ResidentBlock {
   }
 
   __device__ void MultiplyFloats(uint32_t begin, uint32_t end) {
-    constexpr uint32_t kColumns = kBatch / 8;  // elements of the batch that a thread has
+    constexpr uint32_t kColumns = kBatch / 8;  // elements of the batch per thread
     const uint32_t part = at_.k / kWarps;
     for (uint32_t tile = begin; tile < end; tile += kTileRows) {
       float sums[4][kColumns] = {};
@@ -206,8 +206,8 @@ class ResidentBlock {
     }
   }
 
-  // The same by tensor cores, of weights that were FLOAT16: these are TF32 numbers, and a state is the sum of
-  // two such numbers but for 2^-21 of it.
+  // The same on tensor cores, for FLOAT16 weights: these are TF32 numbers, and a state is the sum of two such
+  // numbers to within 2^-21.
   __device__ void MultiplyHalves(uint32_t begin, uint32_t end) {
     constexpr uint32_t kColumns = kBatch / 8;
     const uint32_t part = at_.k / kWarps, below = 8 * at_.k_stride;
@@ -278,7 +278,7 @@ class ResidentBlock {
     });
   }
 
-  // What comes from the state, from the input, and the biases.
+  // The sum of the contributions of state, input and biases.
   __device__ float WholeSum(uint32_t gate, uint32_t unit, uint32_t element) {
     const float sum = SumOf(gate, unit, element) + InputOf(gate, unit, element);
     return sum + (BiasOf(0, gate, unit) + BiasOf(1, gate, unit));

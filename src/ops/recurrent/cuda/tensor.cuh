@@ -1,4 +1,4 @@
-// Tensors of recurrent networks, as kernels see them.
+// Tensors of recurrent networks, as kernels use them.
 #pragma once
 
 #include <cuda_runtime.h>

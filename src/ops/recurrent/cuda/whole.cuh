@@ -1,4 +1,4 @@
-// The host side of kernels that do all steps at once, after one product of all inputs with their weights.
+// The host side of kernels that run all steps at once, after one product of all inputs with their weights.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ class WholeRecurrence : public CompositeKernel {
     return false;
   }
 
-  // False with the reason.
+  // False, with the reason, on failure.
   bool AddInputProduct(const LowerContext& context, std::string* why_not) {
     LoweredOperator lowered;
     const Status status = ChooseKernel(InputProduct(problem_), context.ForPart(), &lowered);

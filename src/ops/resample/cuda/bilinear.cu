@@ -1,6 +1,6 @@
-// Linear resampling of the last two dimensions of images whose rows are contiguous. A thread writes 16 bytes
-// of a row (8 of 8-bit numbers), then the same columns of the rows below: what a row of the source gives
-// along its own direction is computed once for all rows between it and its neighbours.
+// Linear resampling of the last two dimensions of images with contiguous rows. A thread writes 16 bytes of a
+// row (8 for 8-bit numbers), then the same columns of the rows below: the horizontal interpolation of a
+// source row is computed once for all target rows that use it.
 #include <type_traits>
 
 #include "ops/common/cuda_chain.cuh"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kBilinearThreads = 256;
 
-// Columns of a thread.
+// Columns per thread.
 template <typename T>
 constexpr uint32_t kBilinearColumns = sizeof(T) == 4 ? 4 : 8;
 
@@ -30,8 +30,8 @@ __device__ float NumberOf(__half x) { return __half2float(x); }
 __device__ float NumberOf(int8_t x) { return x; }
 __device__ float NumberOf(uint8_t x) { return x; }
 
-// How a row becomes columns. Where every element stands for two pixels, with the pixels' middles as places,
-// neighbours share elements in a way that is known before; most of these may be read at once.
+// How columns are interpolated within a row. If every element stands for two pixels, with pixel centres as
+// places, neighbours share elements in a pattern known at compile time; most of these may be read at once.
 enum class Way { kAnyhow, kDoubled, kDoubledInVectors };
 
 // A thread's columns in the source.
@@ -41,7 +41,7 @@ struct Columns {
   static constexpr uint32_t kCount = kBilinearColumns<T>;
   static constexpr uint32_t kFirsts = kDoubled ? 1 : kCount;
 
-  // What is read of a row: a window of neighbours, or two elements for each column.
+  // The elements read of a row: a contiguous window, or two elements for each column.
   static constexpr uint32_t kMiddle = kCount / 2;  // of a window, without its two ends
   static constexpr uint32_t kRead = kDoubled ? kMiddle + 2 : 2 * kCount;
   struct Elements {
@@ -86,7 +86,7 @@ struct Columns {
     return read;
   }
 
-  // What a row gives for the columns.
+  // Interpolates the columns in a row.
   __device__ void Mix(const Elements& read, float (&result)[kCount]) const {
 #pragma unroll
     for (uint32_t j = 0; j < kCount; ++j) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kBilinearThreads)
   const auto read = [&](uint32_t row) { return columns.Read(source + uint64_t{row} * y.source_stride); };
 
   constexpr uint32_t kNoRow = ~0u;
-  // Of an image that grows, the row after the one that is needed is needed next: it is on its way meanwhile.
+  // In an image that grows, the row after the present one is needed next: it is loaded ahead.
   typename RowColumns::Elements ahead;
   uint32_t ahead_row = kNoRow;
   const auto line = [&](uint32_t row, float(&result)[kCount]) {
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kBilinearThreads)
   }
 }
 
-// Whether columns are as Columns<T, true> assumes.
+// Whether columns have the pattern that Columns<T, true> assumes.
 bool IsDoubled(const ResampleAxis& axis) {
   constexpr uint32_t kQuickly = 1 << 16;
   if (axis.to > kQuickly) return false;
@@ -196,7 +196,7 @@ bool IsDoubled(const ResampleAxis& axis) {
     const uint32_t first = i == 0 ? 0 : (i + 1) / 2 - 1;
     const Taps taps = TapsOf(axis, i);
     if (taps.first != std::min(first, axis.from - 1)) return false;
-    if (i == 0 && taps.second != 0) return false;  // the first pixel lies before the first element
+    if (i == 0 && taps.second != 0) return false;  // the first pixel is before the first element
   }
   return true;
 }
@@ -270,10 +270,10 @@ class ResampleBilinearCuda final : public Kernel {
   DataType type_;
   uint32_t element_bytes_;
   bool doubled_;
-  DoubledImages images_;  // of both dimensions doubled
+  DoubledImages images_;  // both dimensions doubled
   Strips strips_;
   uint64_t constraints_;
-  uint64_t source_constraints_;  // the same of loads
+  uint64_t source_constraints_;  // the same for loads
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Nearest elements in the last two dimensions of images. A thread finds the columns that it takes once, for
-// several rows, and writes up to 16 bytes of a row at a time.
+// Nearest elements in the last two dimensions of images. A thread determines its columns once for several
+// rows, and writes up to 16 bytes of a row at a time.
 #include <cstring>
 
 #include "ops/common/cuda_chain.cuh"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kRowThreads = 256;
 
-// Columns of a thread.
+// Columns per thread.
 template <typename T>
 constexpr uint32_t kRowColumns = sizeof(T) == 4 ? 4 : 8;
 template <typename T>
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kRowThreads) CopyRows(const __grid_constant__ 
   }
 }
 
-// Every element of a word twice, side by side: the lower half of that, and the upper one.
+// Doubles every element of a word: the lower half of the result, and the upper one.
 template <typename T>
 __device__ uint2 Twice(uint32_t word) {
   if constexpr (sizeof(T) == 4) return {word, word};
@@ -74,7 +74,7 @@ __device__ uint2 Twice(uint32_t word) {
   return {__byte_perm(word, 0, 0x1100), __byte_perm(word, 0, 0x3322)};
 }
 
-// Of twice as many rows and columns, every element where four are.
+// Twice as many rows and columns: every element becomes four.
 template <typename T>
 __global__ void __launch_bounds__(kRowThreads) CopyDoubled(const __grid_constant__ DoubledImages p) {
   constexpr uint32_t kAtOnce = 4;  // rows
@@ -144,7 +144,7 @@ class ResampleCopyRowsCuda final : public Kernel {
  private:
   DataType type_;
   uint32_t element_bytes_;
-  DoubledImages images_;  // of both dimensions doubled
+  DoubledImages images_;  // both dimensions doubled
   Strips strips_;
   uint64_t constraints_;
 };

@@ -1,5 +1,5 @@
 // Images whose rows and columns are doubled: a thread reads 8 bytes of a row and writes 16 bytes of two rows,
-// of several rows below each other.
+// for several consecutive rows.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kMostDoubled = 1 << 16;  // are quickly asked one by one
+inline constexpr uint32_t kMostDoubled = 1 << 16;  // few enough to test one by one
 
 struct DoubledImages {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
   uint32_t rows = 1;            // of the source
-  uint32_t rows_of_thread = 1;  // of them
+  uint32_t rows_of_thread = 1;  // per thread
   uint64_t source_stride = 0;   // of rows, in bytes
   uint64_t target_stride = 0;
   uint64_t threads = 0;
-  FastDivisor groups;     // of 8 bytes of a row
+  FastDivisor groups;     // of 8 bytes in a row
   FastDivisor strips;     // of rows
   DeviceNest<2> images;   // in bytes
-  bool possible = false;  // but for addresses
+  bool possible = false;  // without addresses
 
   DoubledImages() = default;
   DoubledImages(const ResampleLevels& plan, uint32_t element_bytes, const LowerContext& context) {
@@ -47,7 +47,7 @@ struct DoubledImages {
     target_stride = uint64_t{y.target_stride} * element_bytes;
     images = DeviceNest<2>(nest);
     const uint32_t group_count = x.from * element_bytes / kReadBytes;
-    // Rows in one thread save work, as long as there are threads enough.
+    // More rows per thread save work, as long as there are enough threads.
     constexpr uint64_t kMostRows = 8;
     const uint64_t enough = uint64_t{context.device->multiprocessors} * 2048;
     const uint64_t all = Iterations(nest) * rows * group_count;
@@ -62,7 +62,7 @@ struct DoubledImages {
     return possible && AddressOf(from) % 8 == 0 && AddressOf(to) % kMaxUnitBytes == 0;
   }
 
-  // Where a thread begins: the first bytes of its group in the image's first row, and its rows of the source.
+  // A thread's part: the first bytes of its group in the image's first row, and its rows of the source.
   struct Part {
     const std::byte* source;
     std::byte* target;

@@ -1,5 +1,5 @@
-// Linear resampling to twice the rows and columns, with the pixels' middles as places: every weight is 1/4 or
-// 3/4, but for the first and the last pixels, which are the elements themselves.
+// Linear resampling to twice the rows and columns, with pixel centres as places: every weight is 1/4 or 3/4,
+// except for the first and last pixels, which equal elements.
 #pragma once
 
 #include <type_traits>
@@ -19,7 +19,7 @@ struct DoubledElements {
   uint2 middle;
   T left, right;
 
-  // At the ends of a row there is nothing beside it, nor is that used.
+  // At the ends of a row there is no element on one side, and it is not used.
   __device__ DoubledElements(const std::byte* row, bool is_first, bool is_last)
       : middle(*reinterpret_cast<const uint2*>(row)) {
     const T* const elements = reinterpret_cast<const T*>(row);
@@ -30,8 +30,7 @@ struct DoubledElements {
   __device__ static float Number(float x) { return x; }
   __device__ static float Number(__half x) { return __half2float(x); }
 
-  // The pixels of a row. Products of FLOAT16 numbers by the weights are exact: one rounding is that of the
-  // sum.
+  // The pixels of a row. Products of FLOAT16 numbers with the weights are exact, so only the sum is rounded.
   __device__ void Mix(bool is_first, bool is_last, float (&pixels)[kPixels]) const {
     T elements[kMiddle];
     memcpy(elements, &middle, sizeof(middle));
@@ -80,10 +79,10 @@ __global__ void __launch_bounds__(kDoubledThreads) ResampleDoubled(const __grid_
   const auto read = [&](uint32_t row) {
     return Elements(part.source + min(row, p.rows - 1) * p.source_stride, is_first, is_last);
   };
-  // Two rows are on their way while one is used.
+  // Two rows are in flight while one is used.
   const Elements above = read(part.first == 0 ? 0 : part.first - 1), here = read(part.first);
   Elements next = read(part.first + 1), later = read(part.first + 2);
-  // Of the rows above and here, a quarter.
+  // A quarter of the rows above and here.
   float above_quarter[kPixels], pixels[kPixels], quarter[kPixels];
   above.Mix(is_first, is_last, above_quarter);
   here.Mix(is_first, is_last, pixels);

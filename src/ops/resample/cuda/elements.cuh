@@ -22,12 +22,12 @@ __device__ inline float LoadNumber(const void* data, uint64_t offset, DataType t
   }
 }
 
-// All NaNs are the same one.
+// Makes NaNs canonical.
 __device__ inline float OneNan(float x) { return x != x ? __uint_as_float(0x7FC00000u) : x; }
 __device__ inline uint16_t HalfBits(float x) {
   return x != x ? uint16_t{0x7E00} : __half_as_ushort(__float2half_rn(x));
 }
-// Halves of whole numbers to even, then saturated.
+// Rounds halves to even, then saturates.
 __device__ inline int32_t ByteOf(float x, int32_t lowest) {
   const int32_t whole = __float2int_rn(x);
   return min(max(whole, lowest), lowest + 255);

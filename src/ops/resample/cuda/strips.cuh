@@ -1,5 +1,5 @@
-// Images whose rows are contiguous in the target, cut for threads: a few columns, as many as are stored at
-// once, of a few rows that follow each other.
+// Images with contiguous target rows, cut for threads: a few columns, as many as are stored at once, of a few
+// consecutive rows.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace anydml {
 
 struct Strips {
   ResampleAxis y, x;
-  float y_inverse = 0, x_inverse = 0;  // of the scales, where they are as exact; 0 otherwise
-  uint32_t rows = 1;                   // of a thread
-  uint32_t columns = 1;                // of a thread
+  float y_inverse = 0, x_inverse = 0;  // of the scales, if they are exact; otherwise 0
+  uint32_t rows = 1;                   // per thread
+  uint32_t columns = 1;                // per thread
   uint64_t threads = 0;
   FastDivisor groups;  // of columns
   FastDivisor strips;  // of rows
@@ -35,7 +35,7 @@ struct Strips {
     }
     images = DeviceNest<2>(nest);
     const uint32_t group_count = (x.to + columns - 1) / columns;
-    // Rows in one thread save work, as long as there are threads enough.
+    // More rows per thread save work, as long as there are enough threads.
     constexpr uint64_t kMostRows = 16;
     const uint64_t enough = uint64_t{context.device->multiprocessors} * 1024;
     const uint64_t all = Iterations(nest) * y.to * group_count;
@@ -46,7 +46,7 @@ struct Strips {
     threads = Iterations(nest) * strip_count * group_count;
   }
 
-  // Where a thread begins: offsets of the image in source and target, its first column and its rows.
+  // A thread's part: offsets of the image in source and target, its first column and its rows.
   struct Part {
     uint64_t offsets[2];
     uint32_t column, first_row, end_row;
@@ -72,7 +72,7 @@ struct Strips {
     return is_power ? 1 / scale : 0;
   }
 
-  // Powers of two: the product is the quotient.
+  // For powers of two: the product equals the quotient.
   __device__ static float PlaceIn(const ResampleAxis& axis, float inverse, uint32_t number) {
     const float distance = static_cast<float>(number) - axis.output_offset;
     return (inverse != 0 ? distance * inverse : distance / axis.scale) - axis.input_offset;

@@ -1,4 +1,4 @@
-// Sums of any number of elements in up to four dimensions, a thread each; gradients, too.
+// Sums of any number of elements in up to four dimensions, a thread each; also gradients.
 #include "ops/common/cuda_chain.cuh"
 #include "ops/resample/cuda/elements.cuh"
 #include "ops/resample/cuda/targets.cuh"

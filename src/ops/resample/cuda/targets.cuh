@@ -1,4 +1,4 @@
-// Where the elements of a target are, for the threads that write them.
+// The places of a target's elements, for the threads that write them.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kRoiThreads) ComputeGrids(const __grid_constan
               value);
 }
 
-// Those of `samples` that are of output `output`.
+// Those of `samples` that belong to output `output`.
 __device__ SampleRange PartOf(const RegionAxis& axis, const SampleRange& samples, uint32_t output) {
   const uint64_t begin = uint64_t{output} * axis.samples, end = begin + axis.samples;
   return {samples.first > begin ? samples.first : begin, samples.end < end ? samples.end : end};

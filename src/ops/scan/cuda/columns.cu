@@ -10,7 +10,8 @@ constexpr uint32_t kColumns = kScanColumns, kWarps = kScanColumnWarps;
 constexpr uint32_t kRowsPerWarp = 8;
 constexpr uint32_t kTile = kWarps * kRowsPerWarp;
 
-// A warp's elements from number `first` of a sequence on; what is behind the end, or nobody's, is neutral.
+// A warp's elements from index `first` of a sequence on; those beyond the end, or of no sequence, are
+// neutral.
 template <typename Element, bool kMultiplies>
 __device__ void LoadRows(const ScanParameters& p, const Element* input, uint64_t first, bool exists,
                          Element (&rows)[kRowsPerWarp]) {
@@ -23,15 +24,15 @@ __device__ void LoadRows(const ScanParameters& p, const Element* input, uint64_t
   }
 }
 
-// The total of the warps before, for each column, and that of all.
+// The total of the previous warps, for each column, and that of all.
 template <bool kMultiplies, typename T>
 __device__ T WarpsBefore(T own, T* all) {
   __shared__ T totals[kWarps][kColumns + 1];
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  __syncthreads();  // those before have been read
+  __syncthreads();  // the previous ones have been read
   totals[warp][lane] = own;
   __syncthreads();
-  // A warp has a column now, a lane for each warp.
+  // Now a warp has a column, with a lane for each warp.
   const T column = ScanWarp<kMultiplies>(totals[lane][warp]);
   totals[lane][warp] = column;
   __syncthreads();
@@ -39,7 +40,7 @@ __device__ T WarpsBefore(T own, T* all) {
   return warp == 0 ? ScanNeutral<T, kMultiplies>() : totals[warp - 1][lane];
 }
 
-// The sequences with the offsets `at`, a lane each.
+// The sequences at offsets `at`, a lane each.
 template <typename Element, bool kMultiplies>
 __device__ void ScanBlockOfColumns(const ScanParameters& p, const uint64_t (&at)[2], bool exists) {
   using T = typename ScanTotal<Element>::Type;

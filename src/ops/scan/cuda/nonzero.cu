@@ -22,8 +22,8 @@ __device__ void WriteRow(const NonzeroParameters& p, uint32_t number, uint32_t r
   }
 }
 
-// The elements from number `first` on, as many as a block has at a time; `before` have been found before it.
-// Returns how many of them are not zero.
+// The elements from index `first` on, as many as a block has at a time; `before` were found earlier. Returns
+// how many of them are not zero.
 template <typename Element, uint32_t kGroup, bool kWrites>
 __device__ uint32_t DoTile(const NonzeroParameters& p, uint64_t first, uint32_t before) {
   __shared__ uint32_t warp_counts[kGroup / 32];
@@ -37,7 +37,7 @@ __device__ uint32_t DoTile(const NonzeroParameters& p, uint64_t first, uint32_t 
     if (lane == i) kept = found;
     own += __popc(found);
   }
-  __syncthreads();  // the counts before have been read
+  __syncthreads();  // the previous counts have been read
   if (lane == 0) warp_counts[warp] = own;
   __syncthreads();
   uint32_t all = 0;

@@ -12,7 +12,7 @@ constexpr uint32_t kUnits = 2;
 
 // A part of a sequence: `count` elements from scan position `begin` on.
 struct Piece {
-  uint64_t input;  // where the sequence begins, in elements
+  uint64_t input;  // first element of the sequence
   uint64_t output;
   uint32_t begin;
   uint32_t count;
@@ -24,7 +24,8 @@ struct alignas(16) Unit {
   Element elements[kCount];
 };
 
-// Between the order of memory and that of the sequence. Not when a unit is loaded: that would wait for it.
+// Converts between the order of memory and that of the sequence. Not done at the load, which would have to
+// wait for the data.
 template <typename Element>
 __device__ Unit<Element> InOrder(const ScanParameters& p, const Unit<Element>& unit) {
   if (!p.in_units || !p.reverse) return unit;
@@ -39,8 +40,8 @@ __device__ inline uint64_t Position(const ScanParameters& p, uint64_t at) {
   return p.reverse ? p.length - 1 - at : at;
 }
 
-// The unit whose first element is `at` from the piece's begin; what is behind the end is neutral. As it is in
-// memory: a reversed sequence's comes from the other end, its last element first.
+// The unit whose first element is `at` from the piece's begin; elements beyond the end are neutral. In memory
+// order: a reversed sequence's unit comes from the other end, its last element first.
 template <typename Element, bool kMultiplies>
 __device__ Unit<Element> LoadUnit(const ScanParameters& p, const Piece& piece, uint64_t at) {
   using T = typename ScanTotal<Element>::Type;
@@ -85,7 +86,7 @@ __device__ T TotalBefore(T warp_total, T* all) {
     return ScanNeutral<T, kMultiplies>();
   } else {
     __shared__ T totals[kWarps];
-    __syncthreads();  // the ones before have been read
+    __syncthreads();  // the previous ones have been read
     if (threadIdx.x % 32 == 0) totals[threadIdx.x / 32] = warp_total;
     __syncthreads();
     T before = ScanNeutral<T, kMultiplies>(), sum = before;
@@ -99,14 +100,14 @@ __device__ T TotalBefore(T warp_total, T* all) {
   }
 }
 
-// Where a thread's unit `u` of a tile begins, from the tile's begin.
+// The begin of a thread's unit `u` in a tile.
 template <typename Element>
 __device__ uint32_t PlaceInTile(uint32_t u) {
   return ((threadIdx.x / 32 * kUnits + u) * 32 + threadIdx.x % 32) * Unit<Element>::kCount;
 }
 
-// Adds up the elements of `piece`, after `running`; returns the total. kWrites: also writes what it is up to
-// each element.
+// Sums the elements of `piece`, starting with `running`; returns the total. kWrites: also writes the running
+// totals.
 template <typename Element, bool kMultiplies, uint32_t kGroup, bool kWrites>
 __device__ typename ScanTotal<Element>::Type ScanPiece(const ScanParameters& p, const Piece& piece,
                                                        typename ScanTotal<Element>::Type running) {
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(kGroup) ScanRows(const __grid_constant__ ScanP
   }
 }
 
-// cuda.split: a block per part. First the parts' totals, then what comes before each, then the elements.
+// cuda.split: a block per part. First the parts' totals, then the totals before each, then the elements.
 __device__ inline Piece PartOf(const ScanParameters& p, uint32_t number) {
   const uint32_t sequence = number / p.parts, part = number % p.parts;
   uint64_t at[2];
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(kScanRowThreads) AddParts(const __grid_constan
   if (threadIdx.x == 0) static_cast<T*>(p.totals)[blockIdx.x] = total;
 }
 
-// Every block adds up the parts before its own, in an order that depends on nothing but their number.
+// Every block sums the parts before its own, in an order that depends only on their number.
 template <typename Element, bool kMultiplies>
 __global__ void __launch_bounds__(kScanRowThreads) ScanParts(const __grid_constant__ ScanParameters p) {
   using T = typename ScanTotal<Element>::Type;
@@ -239,7 +240,7 @@ class ScanRowsKernel final : public Kernel {
   ScanPlan plan_;
 };
 
-// With so many, blocks of cuda.rows keep the device busy; with fewer, those of cuda.columns do where they
+// With this many, blocks of cuda.rows keep the device busy; with fewer, those of cuda.columns do if they
 // apply.
 constexpr uint64_t kManySequences = 512, kManyBeside = 32;
 

@@ -1,4 +1,4 @@
-// What the scan kernels share: elements as totals, and running totals over warps and blocks.
+// Shared by the scan kernels: elements as totals, and running totals over warps and blocks.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -26,7 +26,7 @@ __device__ T ToTotal(T x) {
   return x;
 }
 
-// Any NaN is stored as the same one.
+// NaNs are stored as canonical ones.
 template <typename Element>
 __device__ Element ToElement(typename ScanTotal<Element>::Type x) {
   if constexpr (std::is_same_v<Element, __half>) {
@@ -38,7 +38,7 @@ __device__ Element ToElement(typename ScanTotal<Element>::Type x) {
   }
 }
 
-// The total of this lane and all before.
+// The total of this lane and all previous ones.
 template <bool kMultiplies, typename T>
 __device__ T ScanWarp(T total) {
   const uint32_t lane = threadIdx.x % 32;

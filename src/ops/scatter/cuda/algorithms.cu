@@ -1,6 +1,6 @@
-// The algorithms of the list (../lower.cc). Each takes every problem of its kind, whether input and output
-// are the same memory or not; what is fastest differs between the two, so that most problems are
-// cuda.by_memory's.
+// The algorithms in the list (../lower.cc). Each takes every problem of its kind, whether input and output
+// are the same memory or not; which one is fastest differs between the two, so most problems use
+// cuda.by_memory.
 #include <algorithm>
 
 #include "kernel/composite.h"
@@ -12,16 +12,16 @@ namespace {
 
 using Memory = ScatterProblem::Memory;
 
-// Up to here one block is done before several could be started one after the other.
+// Up to this size, one block is done before several could be started one after the other.
 constexpr uint64_t kSmallBytes = uint64_t{32} << 10;
-// From here on an entry per slot costs little beside the slice.
+// From this size on, an entry per slot costs little compared to the slice.
 constexpr uint64_t kGatherSliceBytes = 64;
 // From here on updates are put in order by tile before they are written; a hash table of
 // fewer is small.
 constexpr uint32_t kFewPositions = uint32_t{1} << 17;
-// With more slots than this for each position it costs less, in place, to write those alone than
-// to read and write all tiles (2^24 slots with 10^6 positions: 54 microseconds by tiles, 91 alone;
-// 2^28 with 2^20: 105 alone).
+// With more slots than this per position it costs less, in place, to write single slots than to read and
+// write all tiles (2^24 slots with 10^6 positions: 54 microseconds by tiles, 91 singly; 2^28 with 2^20: 105
+// singly).
 constexpr uint64_t kDenseSlots = 32;
 
 class ScatterKernel : public Kernel {
@@ -46,7 +46,7 @@ class ScatterSmall final : public ScatterKernel {
   }
 };
 
-// cuda.lines: blocks settle lines of SCATTER_ELEMENTS in their own memory.
+// cuda.lines: blocks resolve lines of SCATTER_ELEMENTS in shared memory.
 class ScatterLines final : public ScatterKernel {
  public:
   ScatterLines(const ScatterSetup& setup, const LinesParameters& lines, const DeviceTraits& device)
@@ -76,7 +76,7 @@ class ScatterLines final : public ScatterKernel {
   const DeviceTraits device_;
 };
 
-// cuda.tiles: updates sorted by part of the output, then every tile is written once.
+// cuda.tiles: updates are sorted by part of the output, then every tile is written once.
 class ScatterTiles final : public ScatterKernel {
  public:
   explicit ScatterTiles(const ScatterSetup& setup)
@@ -127,7 +127,7 @@ class ScatterGather final : public ScatterKernel {
   const DeviceTraits device_;
 };
 
-// cuda.claims: claims while the input is copied, then the winners are written.
+// cuda.claims: claims are made while the input is copied, then the winners are written.
 class ScatterClaims final : public ScatterKernel {
  public:
   ScatterClaims(const ScatterSetup& setup, const DeviceTraits& device)
@@ -153,7 +153,7 @@ class ScatterClaims final : public ScatterKernel {
   const DeviceTraits device_;
 };
 
-// cuda.by_memory: which algorithm is best when input and output are the same memory, and which when not.
+// cuda.by_memory: the best algorithm if input and output are the same memory, and the best if they are not.
 class ScatterByMemory final : public CompositeKernel {
  public:
   ScatterByMemory(LoweredOperator apart, LoweredOperator same)
@@ -170,7 +170,7 @@ class ScatterByMemory final : public CompositeKernel {
   const uint32_t same_;
 };
 
-// Contiguous wherever it is, and more than an element.
+// Contiguous in all tensors, and more than an element.
 bool SliceIsContiguous(const ScatterProblem& problem) {
   LoopNest<3> slice;
   for (uint32_t d = problem.output.rank - SliceDimensions(problem); d < problem.output.rank; ++d) {

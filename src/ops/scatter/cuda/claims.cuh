@@ -1,5 +1,5 @@
-// Which of several updates of one slot wins. All claim it first; the latest position holds it
-// in the end, and all others are marked as lost.
+// Decides which of several updates of one slot wins. All claim it first; the latest position holds it in the
+// end, and all others are marked as lost.
 #pragma once
 
 #include "ops/scatter/cuda/targets.cuh"
@@ -10,7 +10,7 @@ __device__ inline uint32_t* DirectEntries(const ClaimTable& table) {
   return static_cast<uint32_t*>(table.entries);
 }
 
-// Past the L1 cache, which may hold what was there before the claims.
+// Bypasses L1, which may hold the contents before the claims.
 __device__ inline uint32_t LoadAfterClaims(const uint32_t* word) {
   return *static_cast<const volatile uint32_t*>(word);
 }
@@ -31,7 +31,7 @@ __device__ inline void ClaimDirect(const ClaimTable& table, uint32_t slot, uint3
   if (found != 0 && table.lost != nullptr) MarkLost(table, found, claim);
 }
 
-// Where the search for a slot begins. Every bit of the slot counts: strides of the output must
+// The first entry of the search for a slot. Every bit of the slot counts, so that strides of the output do
 // not become runs in the table.
 __device__ inline uint32_t HashedEntry(const ClaimTable& table, uint32_t slot) {
   slot = (slot ^ (slot >> 16)) * 0x7FEB352Du;
@@ -39,12 +39,12 @@ __device__ inline uint32_t HashedEntry(const ClaimTable& table, uint32_t slot) {
   return (slot ^ (slot >> 16)) & (table.count - 1);
 }
 
-// The steps of a search depend on the slot: without that, occupied entries would grow into long
-// runs, and the slowest of a million searches is what all wait for.
+// The step of a search depends on the slot: otherwise, occupied entries would grow into long runs, and all
+// threads would wait for the slowest of a million searches.
 __device__ inline void ClaimHashed(const ClaimTable& table, uint32_t slot, uint32_t claim) {
   auto* const entries = static_cast<unsigned long long*>(table.entries);
   const unsigned long long wanted = static_cast<uint64_t>(slot) << 32 | claim;
-  const uint32_t step = slot * 0x9E3779B9u >> 8 | 1;  // odd: comes to every entry
+  const uint32_t step = slot * 0x9E3779B9u >> 8 | 1;  // odd, so that it reaches every entry
   for (uint32_t at = HashedEntry(table, slot);; at = (at + step) & (table.count - 1)) {
     unsigned long long found = atomicCAS(&entries[at], 0ull, wanted);
     if (found == 0) return;
@@ -55,8 +55,8 @@ __device__ inline void ClaimHashed(const ClaimTable& table, uint32_t slot, uint3
   }
 }
 
-// Runs of equal targets, which would all wait for the same entry, become one claim per warp:
-// whether the next position, which is later, has the same target as this one.
+// Runs of equal targets, which would all wait for the same entry, become one claim per warp: tests whether
+// the next, later position has the same target as this one.
 __device__ inline bool LosesToNext(const ClaimTable& table, const ScatterTarget& target, uint32_t position) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t next_slot = __shfl_down_sync(~0u, target.slot, 1);
@@ -67,8 +67,8 @@ __device__ inline bool LosesToNext(const ClaimTable& table, const ScatterTarget&
   return loses;
 }
 
-// The claim of `position`, if there is such a position. All of a warp, with consecutive positions
-// from a multiple of 32 on.
+// Claims for `position`, if it exists. All lanes of a warp must call it, with consecutive positions from a
+// multiple of 32 on.
 __device__ inline void ClaimPosition(const ClaimTable& table, const DeviceTuples& tuples, uint64_t position) {
   const auto number = static_cast<uint32_t>(position);
   const bool exists = position < tuples.positions;

@@ -6,8 +6,8 @@ namespace {
 // Who copies needs all the threads that a multiprocessor can have.
 constexpr uint32_t kBlocksAtOnce = 2048 / kScatterThreads;
 
-// What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
-// so that no claims are left for the end, when nothing is there to hide their latencies.
+// The role of a block of ScatterPrepare: the kinds alternate while there are both, so that no claims remain
+// for the end, when nothing would hide their latency.
 struct Role {
   bool claims;
   uint64_t number;  // among the blocks of its kind
@@ -18,7 +18,7 @@ __device__ Role RoleOf(const PrepareParameters& p, uint64_t block) {
   return {p.claim_blocks > turns, block - turns};
 }
 
-// Unit number `number` of all slices.
+// Unit `number` of all slices.
 struct SliceUnit {
   uint32_t position;
   uint64_t from;  // the unit's place in its slice, in units of the updates
@@ -34,8 +34,8 @@ __device__ SliceUnit SliceUnitOf(const WriteParameters& p, uint32_t number) {
   return {position, offsets[0], offsets[1]};
 }
 
-// Unit number `number`. `ready` is called when all reads of the operator's inputs are under way
-// and returns when claims and copy are complete.
+// Writes unit `number`. `ready` is called when all reads of the operator's inputs are in flight, and returns
+// when claims and copy are complete.
 template <typename Unit, typename Ready>
 __device__ void WriteUnit(const WriteParameters& p, const ClaimTable& claims, uint64_t number, Ready ready) {
   if (number >= p.units) return;
@@ -86,7 +86,7 @@ __global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
-// Unit number `number` of all slots.
+// Unit `number` of all slots.
 template <typename Unit>
 __device__ void GatherUnit(const GatherParameters& p, uint64_t number) {
   if (number >= p.units) return;
@@ -101,7 +101,7 @@ __device__ void GatherUnit(const GatherParameters& p, uint64_t number) {
   __stcs(reinterpret_cast<Unit*>(p.write.output + at[DeviceCopy::kTo]) + unit, value);
 }
 
-// A warp, for 32 positions: writes the slices of those that hold slots which were copied.
+// A warp, for 32 positions: writes the slices of those that hold copied slots.
 template <typename Unit>
 __device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
   const WriteParameters& w = p.write;

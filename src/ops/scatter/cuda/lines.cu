@@ -4,11 +4,11 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kLineThreads = 256;
-constexpr uint32_t kEntries = 8192;      // claims of a block, 32 KiB
+constexpr uint32_t kEntries = 8192;      // claims per block, 32 KiB
 constexpr uint32_t kMaxAtOnce = 128;     // lines
 constexpr uint32_t kMaxUpdates = 65536;  // that one block reads
-constexpr uint32_t kBusyBlocks = 6;      // of a multiprocessor
-// Across the axis threads walk from line to line: fewer would waste much of every sector.
+constexpr uint32_t kBusyBlocks = 6;      // per multiprocessor
+// Across the axis, threads walk from line to line: with fewer, much of every sector would be wasted.
 constexpr uint32_t kMinAcross = 8;
 
 // A place in a block's lines.
@@ -17,7 +17,7 @@ struct Place {
   uint32_t at;  // along the axis
 };
 
-// Place number `number` of lines of `length`, in the order of memory.
+// Place `number` of lines of `length`, in the order of memory.
 __device__ Place PlaceOf(const LinesParameters& p, const FastDivisor& length, uint32_t number) {
   Place place;
   if (p.along) {
@@ -28,21 +28,21 @@ __device__ Place PlaceOf(const LinesParameters& p, const FastDivisor& length, ui
   return place;
 }
 
-// In row-major order of the indices, as everywhere.
+// The position in row-major order of the indices.
 __device__ uint32_t PositionOf(const LinesParameters& p, uint32_t line, uint32_t at) {
   uint32_t behind;
   const uint32_t before = p.behind.Divide(line, &behind);
   return (before * p.updates.divisor() + at) * p.behind.divisor() + behind;
 }
 
-// Beginnings of a block's lines.
+// First elements of a block's lines.
 using Starts = uint64_t[kMaxAtOnce][4];
 
 __device__ void ClaimLines(const LinesParameters& p, uint32_t first_line, uint32_t lines,
                            const Starts& starts, uint32_t* claims) {
   const DeviceTuples::Component& component = p.write.tuples.tuple[0];
   const uint32_t places = p.at_once.divisor() * p.updates.divisor();
-  for (uint32_t base = 0; base < places; base += kLineThreads) {  // all of a warp stay together
+  for (uint32_t base = 0; base < places; base += kLineThreads) {  // all lanes of a warp stay together
     const uint32_t number = base + threadIdx.x;
     const Place place = PlaceOf(p, p.updates, number);
     const bool exists = number < places && place.line < lines;
@@ -138,7 +138,7 @@ LinesParameters PlanLines(const ScatterProblem& problem, uint32_t multiprocessor
   const uint32_t least = p.along ? 1 : kMinAcross;
   const uint32_t most = std::min({kEntries / size, kMaxAtOnce, lines});
   if (most < least || uint64_t{least} * updates > kMaxUpdates) return p;
-  // As few as keep the device busy.
+  // The fewest that keep the device busy.
   const uint32_t at_once = std::clamp(lines / (multiprocessors * kBusyBlocks), least,
                                       std::min(most, std::max<uint32_t>(least, kMaxUpdates / updates)));
   p.lines = lines;

@@ -1,4 +1,4 @@
-// Updates in order by bin: the first half of tiles.cuh.
+// Sorts updates by bin: the first half of tiles.cuh.
 #include "ops/common/cuda_scan.cuh"
 #include "ops/scatter/cuda/tiles.cuh"
 
@@ -7,9 +7,9 @@ namespace {
 
 constexpr uint32_t kThreads = 1024;
 constexpr uint32_t kPerThread = kSortedPositions / kThreads;
-constexpr uint32_t kNoSlot = ~uint32_t{0};  // there are fewer
+constexpr uint32_t kNoSlot = ~uint32_t{0};  // larger than any slot
 
-// Memory of a sorter. Counts per bin, then where bins begin, follow it.
+// Memory of a sorter. Counts per bin, then the begins of bins, follow it.
 template <typename Element>
 struct SortMemory {
   union {
@@ -17,7 +17,7 @@ struct SortMemory {
       uint32_t latest[kSortedPositions];
       uint32_t slots[kSortedPositions];
     };
-    TileItem<Element> items[kSortedPositions];  // then: all that are left, in order
+    TileItem<Element> items[kSortedPositions];  // then: the remaining ones, sorted
   };
   uint32_t warp_sums[kThreads / 32];
   uint32_t first_bad;
@@ -25,13 +25,13 @@ struct SortMemory {
   __device__ uint32_t* counts() { return reinterpret_cast<uint32_t*>(this + 1); }
 };
 
-// Threads have number i * kThreads + threadIdx.x of the sorter's positions at [i] of their arrays.
+// Arrays of a thread have index i * kThreads + threadIdx.x of the sorter's positions at [i].
 __device__ uint64_t PositionOf(uint32_t i) {
   return uint64_t{blockIdx.x} * kSortedPositions + i * kThreads + threadIdx.x;
 }
 
-// The slots and values of a thread's positions. All have loads under way before the first is
-// waited for; offsets are found again then, since to keep them takes too many registers.
+// The slots and values of a thread's positions. All loads are in flight before the first is waited for;
+// offsets are then recomputed, because keeping them takes too many registers.
 template <typename Element>
 __device__ void ReadUpdates(const TilesParameters& p, const DeviceTuples& tuples, uint32_t* first_bad,
                             uint32_t (&slots)[kPerThread], Element (&values)[kPerThread]) {
@@ -63,8 +63,8 @@ __device__ void ReadUpdates(const TilesParameters& p, const DeviceTuples& tuples
   }
 }
 
-// What most have. Finding targets is much of a sorter's work: with these known to the compiler it
-// is little.
+// The common case. Finding targets is a large part of a sorter's work, and small if the compiler knows these
+// parameters.
 bool IsPlain(const DeviceTuples& tuples) { return tuples.tuple_size == 1 && tuples.nest.rank == 1; }
 __device__ DeviceTuples Plain(DeviceTuples tuples) {
   tuples.tuple_size = 1;
@@ -72,8 +72,8 @@ __device__ DeviceTuples Plain(DeviceTuples tuples) {
   return tuples;
 }
 
-// Drops most of those that a later position of the same sorter replaces anyway: where many
-// have few targets, tiles would have long lists to go through.
+// Drops most of those that a later position of the same sorter replaces anyway: with many updates of few
+// targets, tiles would have long lists.
 template <typename Element>
 __device__ void DropReplaced(SortMemory<Element>& memory, uint32_t (&slots)[kPerThread]) {
   const auto entry = [](uint32_t slot) { return slot * 0x9E3779B9u >> (32 - kSortedBits); };
@@ -94,7 +94,7 @@ __device__ void DropReplaced(SortMemory<Element>& memory, uint32_t (&slots)[kPer
   }
 }
 
-// Whole blocks. Returns whether a bin has so many that some may be dropped again.
+// For whole blocks. Returns whether a bin is so full that dropping again is worthwhile.
 __device__ bool CountPerBin(const TilesParameters& p, const uint32_t (&slots)[kPerThread], uint32_t* counts,
                             uint32_t (&ranks)[kPerThread]) {
   constexpr uint32_t kCrowd = 128;
@@ -110,7 +110,7 @@ __device__ bool CountPerBin(const TilesParameters& p, const uint32_t (&slots)[kP
   return __syncthreads_or(crowded);
 }
 
-// Counts per bin become where bins begin. Whole blocks; returns the number of items.
+// Turns counts per bin into begins of bins. For whole blocks; returns the number of items.
 __device__ uint32_t SumCounts(uint32_t* counts, uint32_t bins, uint32_t (&warp_sums)[kThreads / 32]) {
   uint32_t all = 0;
   for (uint32_t done = 0; done < bins; done += kThreads) {

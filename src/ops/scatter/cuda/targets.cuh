@@ -9,8 +9,8 @@ namespace anydml {
 struct ScatterTarget {
   bool in_range;
   uint32_t slot;
-  uint64_t updates;  // where the slice begins, in bytes
-  uint64_t output;   // and where it goes
+  uint64_t updates;  // first byte of the slice
+  uint64_t output;   // and of its target
 };
 
 // Index number `at` as it is in memory. Nothing waits for it until it is extended: a thread can
@@ -41,7 +41,7 @@ __device__ inline TupleStart LoadTupleStart(const DeviceTuples& tuples, uint32_t
   return start;
 }
 
-// Reads the rest of the tuple and checks it. The places mean nothing when it is out of range.
+// Reads the rest of the tuple and checks it. The places are meaningless if it is out of range.
 __device__ inline ScatterTarget TargetOf(const DeviceTuples& tuples, const TupleStart& start) {
   const uint64_t(&at)[4] = start.at;
   ScatterTarget target = {true, static_cast<uint32_t>(at[DeviceTuples::kSlot]), at[DeviceTuples::kUpdates],
@@ -50,8 +50,8 @@ __device__ inline ScatterTarget TargetOf(const DeviceTuples& tuples, const Tuple
     const DeviceTuples::Component& component = tuples.tuple[c];
     const int64_t value = c == 0 ? Extended(tuples, start.raw_index)
                                  : LoadIndex(tuples, at[DeviceTuples::kIndices] + component.index_offset);
-    // Modulo 2^64 this wraps those in [-size, -1] and leaves all other negative ones, and
-    // large unsigned ones, far above any size.
+    // Modulo 2^64 this wraps those in [-size, -1] and leaves all other negative ones, and large unsigned
+    // ones, far above any size.
     const uint64_t index = static_cast<uint64_t>(value) + (value < 0 ? component.wrap : 0);
     target.in_range &= index < component.size;
     target.slot += static_cast<uint32_t>(index) * component.slot_stride;
@@ -64,22 +64,22 @@ __device__ inline ScatterTarget ReadTarget(const DeviceTuples& tuples, uint32_t 
   return TargetOf(tuples, LoadTupleStart(tuples, position));
 }
 
-// Where the slice of `position` begins in the updates, in bytes.
+// The first byte of the slice of `position` in the updates.
 __device__ inline uint64_t UpdatesOffset(const DeviceTuples& tuples, uint32_t position) {
   uint64_t at[4];
   tuples.nest.OffsetsOf(position, at);
   return at[DeviceTuples::kUpdates];
 }
 
-// The lowest position out of range, kept as the maximum of its complement so that cleared
-// memory means that there is none. All of a warp call this.
+// The lowest position out of range, kept as the maximum of its complement, so that cleared memory means that
+// there is none. All lanes of a warp must call it.
 __device__ inline void KeepFirstBad(bool bad, uint32_t position, uint32_t* first_bad) {
   if (__ballot_sync(~0u, bad) == 0) return;
   const uint32_t first = __reduce_max_sync(~0u, bad ? ~position : 0);
   if (threadIdx.x % 32 == 0) atomicMax(first_bad, first);
 }
 
-// For one thread, when all have kept theirs.
+// For one thread, after all have called KeepFirstBad.
 __device__ inline void WriteNote(const DeviceTuples& tuples, uint32_t first_bad, DataErrorNote* note) {
   if (first_bad == 0) return;
   const uint32_t position = ~first_bad;

@@ -7,18 +7,18 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kTileThreads = 256;
-constexpr uint32_t kTileItems = 8;  // items that a thread holds at a time
+constexpr uint32_t kTileItems = 8;  // items that a thread has at a time
 constexpr uint32_t kMinBinShift = 13;
 
-// Three blocks find room in a multiprocessor, with 32 KiB on their way each.
+// Three blocks fit into a multiprocessor, each with 32 KiB in flight.
 template <typename Element>
 constexpr uint32_t kTileSlots = sizeof(Element) == 8 ? 4096 : 8192;
 static_assert(kTileSlots<uint8_t> <= 1 << kMinBinShift);
 
 // A bin's parts of the lists of as many sorters as a block has threads.
 struct BinParts {
-  uint32_t before[kTileThreads];  // items in the parts before
-  uint32_t starts[kTileThreads];  // in all lists, less those before: item i is at starts + i
+  uint32_t before[kTileThreads];  // items in the previous parts
+  uint32_t starts[kTileThreads];  // in all lists, minus those before: item i is at starts + i
   uint32_t warp_sums[kTileThreads / 32];
 };
 
@@ -30,23 +30,23 @@ struct TileMemory {
   BulkBarrier loaded;
 };
 
-// Items of a thread. They are not looked into before all are under way.
+// A thread's items. They are not used before all loads are in flight.
 template <typename Element>
 struct Held {
   TileItem<Element> items[kTileItems];
   uint32_t at[kTileItems];  // in the lists
 
-  // In the bin. Of no item: beyond all.
+  // In the bin; for no item beyond all.
   __device__ uint32_t slot(uint32_t i) const { return items[i].where >> kSortedBits; }
-  // Lists have kSortedPositions each: the rest of `at` is the number of the sorter.
+  // Lists have kSortedPositions each: the rest of `at` is the index of the sorter.
   __device__ uint32_t claim(uint32_t i) const {
     constexpr uint32_t kLow = kSortedPositions - 1;
     return ((at[i] & ~kLow) | (items[i].where & kLow)) + 1;
   }
 };
 
-// Finds the parts of this block's bin in the lists of sorters from `first` on. Whole blocks;
-// returns how many items they have together.
+// Finds the parts of this block's bin in the lists of sorters from `first` on. For whole blocks; returns the
+// total number of items.
 __device__ uint32_t ReadParts(const TilesParameters& p, uint32_t first, BinParts& parts) {
   const uint32_t sorter = first + threadIdx.x;
   uint32_t begin = 0, end = 0;
@@ -63,7 +63,7 @@ __device__ uint32_t ReadParts(const TilesParameters& p, uint32_t first, BinParts
   return total;
 }
 
-// Of `total` items of the parts those from `done` on, as many as a block can hold.
+// Loads those of the parts' `total` items from `done` on, as many as a block can have.
 template <typename Element>
 __device__ void ReadItems(const TilesParameters& p, const BinParts& parts, uint32_t done, uint32_t total,
                           Held<Element>& held) {
@@ -81,8 +81,8 @@ __device__ void ReadItems(const TilesParameters& p, const BinParts& parts, uint3
   }
 }
 
-// Puts those of the held items into the tile, which begins at slot `first` of the bin, that are the
-// latest of their slots so far. Whole blocks.
+// Puts those of the loaded items into the tile, which begins at slot `first` of the bin, that are the latest
+// of their slots so far. For whole blocks.
 template <typename Element>
 __device__ void Apply(const Held<Element>& held, uint32_t first, TileMemory<Element>& memory) {
 #pragma unroll
@@ -107,7 +107,7 @@ __device__ void ClearClaims(TileMemory<Element>& memory) {
   }
 }
 
-// By one warp of all, when all sorters are done.
+// By a single warp, when all sorters are done.
 __device__ void WriteNoteOfSorters(const TilesParameters& p) {
   uint32_t first_bad = 0;
   for (uint32_t s = threadIdx.x; s < p.sorters; s += 32) first_bad = max(first_bad, p.first_bad[s]);
@@ -142,14 +142,14 @@ struct TileCopy {
   }
 };
 
-// The items of a block's bin, for one tile after the other. Mostly all can be held.
+// The items of a block's bin, for one tile after the other. Usually all fit.
 template <typename Element>
 struct BinItems {
   Held<Element> held;
   uint32_t total = 0;
   bool all_held = false;
 
-  // For the tile of load number `load`, which begins at slot `first` of the bin. Whole blocks.
+  // For the tile of load `load`, which begins at slot `first` of the bin. For whole blocks.
   __device__ void ApplyTo(const TilesParameters& p, TileMemory<Element>& memory, uint32_t load,
                           uint32_t first) {
     constexpr uint32_t kAtOnce = kTileThreads * kTileItems;
@@ -158,7 +158,7 @@ struct BinItems {
       if (!all_held) total = ReadParts(p, sorter, memory.parts);
       for (uint32_t done = 0; done < total; done += kAtOnce) {
         if (!all_held) ReadItems(p, memory.parts, done, total, held);
-        if (!clear) {  // only now: while items are on their way
+        if (!clear) {  // only now, while loads of items are in flight
           ClearClaims(memory);
           memory.loaded.Wait(load);
           __syncthreads();
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kTileThreads, 3) WriteTiles(const __grid_const
   if (p.note != nullptr && blockIdx.x == 0 && threadIdx.x < 32) WriteNoteOfSorters(p);
 }
 
-// Where the parts of temporary memory are; returns where they end.
+// Sets the parts of temporary memory; returns their end.
 std::byte* PlaceParts(uint32_t element_bytes, std::byte* memory, TilesParameters* p) {
   const uint64_t item_bytes = element_bytes == 8 ? sizeof(TileItem<uint64_t>) : sizeof(TileItem<uint32_t>);
   p->lists = memory;

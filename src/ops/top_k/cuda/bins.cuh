@@ -1,4 +1,4 @@
-// Counting in bins by a block.
+// Counts words in bins, by a block.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class BlockBins {
     uint32_t cut_bin, cut_before, cut_count;
   };
 
-  // The bin in which the k-th is.
+  // The bin that contains the k-th.
   struct Cut {
     uint32_t bin;
     uint32_t before;  // in better bins
     uint32_t count;
-    bool crowded;  // a bin up to this one, or not far behind it, has more than wanted
+    bool crowded;  // a bin up to this one, or slightly after it, has more than wanted
   };
 
   __device__ explicit BlockBins(Shared* shared) : shared_(*shared) {}
@@ -38,16 +38,16 @@ class BlockBins {
   static __device__ int lane() { return threadIdx.x % 32; }
   static __device__ int warp() { return threadIdx.x / 32; }
 
-  // A barrier follows these, before anything else.
+  // A barrier must follow these before anything else.
   __device__ void Clear() {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) shared_.bins[i * kThreads + threadIdx.x] = make_uint4(0, 0, 0, 0);
   }
-  __device__ uint32_t Add(uint32_t bin) { return atomicAdd(&At(bin), 1); }  // how many were in it
+  __device__ uint32_t Add(uint32_t bin) { return atomicAdd(&At(bin), 1); }  // returns how many were in it
 
   __device__ uint32_t& At(uint32_t bin) { return reinterpret_cast<uint32_t*>(shared_.bins)[bin]; }
 
-  // Makes of counts the places where bins begin.
+  // Turns counts into begins of bins.
   __device__ Cut FindCut(uint32_t k, uint32_t most) {
     uint4 counts[kVectors];
     uint32_t sum = 0;
@@ -87,7 +87,7 @@ class BlockBins {
     return {shared_.cut_bin, shared_.cut_before, shared_.cut_count, crowded};
   }
 
-  // The sum of the numbers of the threads before this one. One barrier; call it again only after another.
+  // The sum of the numbers of previous threads. One barrier; another one is needed before the next call.
   __device__ uint32_t SumBefore(uint32_t mine) {
     uint32_t inclusive = mine;
 #pragma unroll

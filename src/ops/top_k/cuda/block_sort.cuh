@@ -1,7 +1,8 @@
-// Putting words in order by a block.
+// Sorts words, by a block.
 //
-// Beyond a few, the order comes from counting in bins. Words differ, so narrower bins separate whatever
-// is crowded in one: equal elements, and a few outliers that make the range wide, only cost another round.
+// Except for a few words, the order comes from counting in bins. Words are distinct, so narrower bins
+// separate whatever crowds in one: equal elements, and a few outliers that make the range wide, only cost
+// another round.
 #pragma once
 
 #include "ops/top_k/cuda/bins.cuh"
@@ -10,7 +11,7 @@
 
 namespace anydml {
 
-// Puts a warp's words in descending order, those of a lane beside each other: bitonic sorting.
+// Sorts a warp's words in descending order, those of a lane side by side, with a bitonic network.
 template <typename Word, int kCount>
 __device__ void SortLanes(Word (&words)[kCount]) {
   const int first = threadIdx.x % 32 * kCount;
@@ -40,7 +41,7 @@ __device__ void SortLanes(Word (&words)[kCount]) {
 }
 
 // Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with the same
-// arguments. `Words` is how keys and indices make words.
+// arguments. `Words` defines how keys and indices form words.
 template <typename Words, int kThreads, int kBins>
 class BlockSort {
  public:
@@ -58,8 +59,8 @@ class BlockSort {
 
   __device__ Bins& bins() { return bins_; }
 
-  // Puts list[0, m), whose words are in `range`, in descending order; `spare` is as long, and
-  // the length of both a power of two. Returns where the result is.
+  // Sorts list[0, m), whose words are in `range`, in descending order; `spare` is as long, and the length of
+  // both is a power of two. Returns the place of the result.
   __device__ Word* Sort(Word* list, Word* spare, uint32_t m, Range range) {
     if (m <= kRankedAtMost) return SortByRank(list, spare, m);
     if (m <= kSortedByWarpAtMost) return SortByWarp(list, m);
@@ -69,11 +70,11 @@ class BlockSort {
     if constexpr (kThreads > 32) {
       if (Word* sorted = SelectByBins(words, range, m, list, spare, m)) return sorted;
     }
-    // Bins of words, not of keys: what is equal is apart too.
+    // Bins of words, not of keys, so that equal keys are separated, too.
     const int shift = ShiftOf(range);
     const auto bin_of = [&](Word word) { return BinOf(word, range, shift); };
     if (Word* sorted = SelectByBins(words, bin_of, m, list, spare, m, kFullestBin)) return sorted;
-      // Divide the bins anew, each into as many as it has words.
+      // Divides the bins again, each into as many as it has words.
 #pragma unroll
     for (int i = 0; i < kBins / kThreads; ++i) {
       shared_.coarse[i * kThreads + threadIdx.x] = bins_.At(i * kThreads + threadIdx.x);
@@ -93,9 +94,9 @@ class BlockSort {
     return SortByNetwork(list, m);
   }
 
-  // Puts the k best of the words, all of them in `range`, in order in `sorted`, by way of `list`, which has
-  // room for `room`; null when they are too crowded for that. `for_each(visit)` calls visit(word) for every
-  // word that this thread has. It may read from `sorted`, which is written last.
+  // Sorts the k best of the words, all in `range`, into `sorted`, by way of `list`, which has room for
+  // `room`; null if they are too crowded for that. `for_each(visit)` calls visit(word) for every word of this
+  // thread. It may read from `sorted`, which is written last.
   template <typename ForEach>
   __device__ Word* SelectByBins(ForEach&& for_each, Range range, uint32_t k, Word* sorted, Word* list,
                                 uint32_t room) {
@@ -107,10 +108,10 @@ class BlockSort {
     });
   }
 
-  // Comparing all with all is fastest, until it keeps other blocks from their work.
+  // Comparing all with all is fastest, up to a number at which it slows down other blocks.
   static constexpr uint32_t kRankedAtMost = kThreads >= 256 ? 128 : 32;
 
-  static constexpr uint32_t kFullestBin = 32;  // beyond, comparing within bins gets slow
+  static constexpr uint32_t kFullestBin = 32;  // beyond, comparing within bins becomes slow
 
   // Bin 0 is the best one; bins are 2^shift wide.
   static __device__ int ShiftOf(Range range) {
@@ -143,7 +144,7 @@ class BlockSort {
     for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
       const Word word = list[i];
       const uint32_t bin = bin_of(word);
-      const uint32_t begin = bin == 0 ? 0 : bins_.At(bin - 1);  // by now, where the bin before ends
+      const uint32_t begin = bin == 0 ? 0 : bins_.At(bin - 1);  // by now, the end of the previous bin
       const uint32_t end = bins_.At(bin);
       uint32_t place = begin;
       for (uint32_t other = begin; other < end; ++other) place += list[other] > word;
@@ -153,7 +154,7 @@ class BlockSort {
     return sorted;
   }
 
-  // Several threads share the comparisons of a word where there are as many.
+  // Several threads share the comparisons of a word if there are enough.
   __device__ Word* SortByRank(const Word* list, Word* sorted, uint32_t m) {
     constexpr uint32_t kShare = kThreads / kRankedAtMost;
     const uint32_t mine = threadIdx.x % kShare;
@@ -187,7 +188,7 @@ class BlockSort {
     return list;
   }
 
-  // For what crowds in few bins.
+  // For words that crowd in few bins.
   __device__ Word* SortByNetwork(Word* list, uint32_t m) {
     const uint32_t size = 1u << (32 - __clz(m - 1));
     for (uint32_t i = m + threadIdx.x; i < size; i += kThreads) list[i] = 0;
