@@ -1,7 +1,7 @@
-// cuda.buckets: many places of sequences of up to about a million elements, in three kernels: a
-// sorted sample gives the borders of buckets; blocks distribute what belongs in one of them; a
-// block per bucket puts it in order. Words differ, so that buckets are even whatever the data.
-// A bucket that overflows all the same, or too few elements in all, are left to SelectInRounds.
+// cuda.buckets: many places of sequences of up to about a million elements, in three kernels: a sorted sample
+// gives the borders of buckets; blocks distribute the elements that belong to a bucket; a block per bucket
+// sorts it. Words are distinct, so buckets are even for any data. If a bucket overflows nevertheless, or too
+// few elements are found, SelectInRounds takes over.
 #include <algorithm>
 #include <bit>
 
@@ -16,7 +16,7 @@ namespace anydml {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr uint32_t kGap = 8;          // samples from border to border
+constexpr uint32_t kGap = 8;          // samples between borders
 constexpr uint32_t kRoomPerMean = 5;  // 8 gaps are longer than 40 with a probability of 10^-10
 
 template <int kBytes>
@@ -27,7 +27,7 @@ constexpr uint32_t kMaxRoom = kSamples<kBytes>;
 struct BucketPlan {
   uint32_t cluster;    // blocks that take a sample
   uint32_t buckets;    // per sequence
-  bool everything;     // is in one of them
+  bool everything;     // every element belongs to a bucket
   uint32_t chunks;     // blocks per sequence that distribute
   uint32_t room;       // words per bucket
   uint32_t list_room;  // a power of two
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
 }
 
-// The bucket of a word that belongs in one.
+// The bucket of a word that belongs to one.
 template <typename Word>
 __device__ uint32_t BucketOf(Word word, const Word* borders, uint32_t buckets) {
   uint32_t first = 0;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
 
-  // Bucket and place among this block's words in it; first all places, then the words.
+  // The bucket, and the place among this block's words in it; first all places, then the words.
   const Word worst = borders[plan.buckets - 1];
   uint32_t bucket_and_place[16];
   int e = 0;

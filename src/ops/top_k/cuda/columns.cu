@@ -1,10 +1,10 @@
-// cuda.columns: a thread per sequence, neighbouring sequences in neighbouring lanes; for axes
-// along which the elements are not neighbours, and for few places.
+// cuda.columns: a thread per sequence, with neighbouring sequences in neighbouring lanes; for axes along
+// which elements are not contiguous, and for few places.
 //
-// A thread keeps the best so far in order, in registers. What is better than the worst of them
-// waits in a short queue in shared memory until one queue of the warp is full: all lanes then
-// sort and merge theirs together, which costs little per element as it happens rarely. Several
-// warps share long sequences when there are few.
+// A thread keeps the best elements so far in registers, sorted. Elements better than the worst of them wait
+// in a short queue in shared memory until one queue of the warp is full: all lanes then sort and merge theirs
+// together, which costs little per element since it happens rarely. Several warps share long sequences if
+// there are few.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@
 namespace anydml {
 namespace {
 
-// How many elements are loaded at a time, while as many before them are looked at.
+// The number of elements that are loaded at a time, while as many earlier ones are processed.
 template <int kBytes, int kPlaces>
 constexpr int kLoads = kBytes == 8 ? 8 : kPlaces;
 template <int kBytes, int kPlaces>
@@ -23,7 +23,7 @@ constexpr int kQueue = 2 * kLoads<kBytes, kPlaces>;  // words
 template <int kBytes, int kPlaces>
 constexpr uint32_t kMaxThreads = 32768 / (kQueue<kBytes, kPlaces> * sizeof(WordFor<kBytes>));
 
-// The best of what a thread has seen. Places beyond K are taken by words above all others.
+// The best of a thread's elements. Places beyond K hold words above all others.
 template <int kBytes, int kPlaces>
 class BestOfColumn {
  public:
@@ -37,14 +37,14 @@ class BestOfColumn {
   }
 
   __device__ void Offer(Key key, uint32_t index) {
-    // Of equal keys the earlier one stays. Word 0 marks a free place.
+    // Among equal keys the earlier one stays. Word 0 marks a free place.
     if (key > worst_key_ || !full_) {
       *tail_ = MakeWord<kBytes>(key, index);
       tail_ += blockDim.x;
     }
   }
 
-  // Merges the queues when more than `most` wait in one of the warp's.
+  // Merges the queues if more than `most` words wait in one of the warp's.
   __device__ void FlushBeyond(int most) {
     if (!__any_sync(~0u, tail_ > queue_ + blockDim.x * most)) return;
     const Word* from = queue_;
@@ -61,7 +61,7 @@ class BestOfColumn {
     full_ = best_[kPlaces - 1] != 0;
   }
 
-  // Merges what the warps of the block have, which share the sequences, into the first warp.
+  // Merges the results of the block's warps, which share the sequences, into the first warp.
   __device__ void JoinWarps() {
     for (uint32_t warps = blockDim.x / 32; warps > 1; warps /= 2) {
       const uint32_t warp = threadIdx.x / 32;
@@ -73,7 +73,7 @@ class BestOfColumn {
       __syncthreads();
       if (warp >= warps / 2) continue;
       Word more[kPlaces];
-      // Both have words above all others in the places beyond K: the other's are dropped.
+      // Both hold words above all others in the places beyond K: the other's are dropped.
 #pragma unroll
       for (int i = 0; i < kPlaces; ++i) {
         const Word word = queue_[blockDim.x * i + warps / 2 * 32];
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kMaxThreads<kBytes, kPlaces>)
       best.FlushBeyond(kQueue<kBytes, kPlaces> - kBatch);
       i += kBatch;
     }
-    for (; i < end; ++i) best.Offer(sequence.KeyAt(i), i);  // fewer than kBatch, and as many are free
+    for (; i < end; ++i) best.Offer(sequence.KeyAt(i), i);  // fewer than kBatch, and as many places are free
     best.FlushBeyond(0);
     best.JoinWarps();
     if (threadIdx.x < 32 && number < all.count) {

@@ -1,7 +1,7 @@
-// cuda.counted: short rows of which many places are wanted, a block per row, which is in registers.
+// cuda.counted: short rows with many requested places; a block per row, which is in registers.
 //
-// Every element is counted in one of many narrow bins. Where the bins begin follows from that, and which
-// of them hold the K best; few elements share one, and are compared with each other.
+// Every element is counted in one of many narrow bins. The counts give the bins' begins, and which bins
+// contain the K best; few elements share a bin, and these are compared with each other.
 #include <algorithm>
 #include <bit>
 
@@ -34,7 +34,7 @@ class CountedRow {
     typename Bounds::Shared bounds;
   };
 
-  // `list` has room for `capacity` words twice.
+  // `list` has room for `capacity` words, twice.
   __device__ CountedRow(Shared* shared, Word* list, uint32_t capacity, const CudaSequences& all)
       : shared_(*shared), select_(&shared->select, all.order), all_(all), list_(list), capacity_(capacity) {}
 
@@ -42,7 +42,7 @@ class CountedRow {
     Bins& bins = select_.sorting().bins();
     bins.Clear();
     const Row row(sequence, 0);
-    // At least K elements are as good as the least of K threads' maxima.
+    // At least K elements are as good as the worst of K threads' maxima.
     const bool by_maxima = all_.k <= kThreads && kThreads <= sequence.vectors();
     Key worst = ~Key{0};
     Key best = 0;
@@ -68,7 +68,7 @@ class CountedRow {
   }
 
  private:
-  // False when too many are near each other.
+  // False if too many are close to each other.
   template <typename Spread>
   __device__ bool SelectBySpread(const CudaSequence<kBytes>& sequence, const Row& row, Key worst,
                                  const Spread& spread) {
@@ -159,7 +159,7 @@ std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerCont
                       kMaxVectors * kElements);
     return nullptr;
   }
-  // Counting everything pays when a bound would leave much of it.
+  // Counting everything pays if a bound would leave a large part of it.
   if (k <= 32 || k < n / (vectors <= 128 * kVectors<kBytes> ? 16 : 6)) {
     *why_not = StrCat("K is ", k, " of ", n, "; a bound leaves few of them to put in order");
     return nullptr;

@@ -1,8 +1,8 @@
 // Keys and candidates on the device.
 //
-// A key is an unsigned number of the element's width, larger for the better element. A word is a
-// key above the complement of the index: all words of a sequence differ, the larger one is the
-// better candidate, and equal elements are ordered by index without any code for ties.
+// A key is an unsigned number of the element's width, larger for the better element. A word is a key above
+// the complement of the index: all words of a sequence are distinct, the larger one is the better candidate,
+// and equal elements are ordered by index without any code for ties.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct KeyVector {
 
   uint32_t words[4];
 
-  // `e` is known to the compiler wherever this is used: no array leaves the registers.
+  // `e` is a compile-time constant wherever this is used, so that no array leaves the registers.
   __device__ Key operator[](int e) const {
     if constexpr (kBytes == 8) {
       return uint64_t{words[2 * e + 1]} << 32 | words[2 * e];
@@ -72,8 +72,8 @@ struct KeyVector {
   }
 };
 
-// Elements to keys, as OrderedBits does. Adding +0 makes +0 of -0 and the one canonical,
-// positive NaN of every NaN, on another pipe than the one that compares.
+// Elements to keys, as OrderedBits. Adding +0 turns -0 into +0 and every NaN into the canonical positive one,
+// on another pipeline than that of comparisons.
 template <int kBytes>
 __device__ void ElementsToKeys(const KeyOrder& order, KeyVector<kBytes>* vector) {
   const uint32_t flip[2] = {static_cast<uint32_t>(order.flip), static_cast<uint32_t>(order.flip >> 32)};
@@ -114,14 +114,14 @@ __device__ UnsignedOf<kBytes> ElementToKey(const KeyOrder& order, UnsignedOf<kBy
   return vector[0];
 }
 
-// How to compare packed elements without making keys of them first.
+// How to compare packed elements without converting them to keys first.
 enum class BetterBy {
   kKey,     // after toggling bits, as unsigned integers
-  kMaxNan,  // as floating-point numbers, NaN above all
-  kMin,     // as floating-point numbers, NaN worse than all
+  kMaxNan,  // as floating-point numbers, with NaN above all
+  kMin,     // as floating-point numbers, with NaN worse than all
 };
 
-// Calls f.operator()<kBetterBy>() with what suits the order: once around a loop, not in it.
+// Calls f.operator()<kBetterBy>() with the method for the order: once around a loop, not inside it.
 template <int kBytes, typename F>
 __device__ auto DispatchByOrder(const KeyOrder& order, F&& f) {
   if constexpr (kBytes == 2 || kBytes == 4) {
@@ -133,7 +133,7 @@ __device__ auto DispatchByOrder(const KeyOrder& order, F&& f) {
   return f.template operator()<BetterBy::kKey>();
 }
 
-// The element behind a key; false where several have it (zeros, NaNs).
+// The element of a key; false if several elements have it (zeros, NaNs).
 template <int kBytes>
 __device__ bool KeyToElement(const KeyOrder& order, UnsignedOf<kBytes> key, UnsignedOf<kBytes>* element) {
   using Key = UnsignedOf<kBytes>;
@@ -148,8 +148,8 @@ __device__ bool KeyToElement(const KeyOrder& order, UnsignedOf<kBytes> key, Unsi
   return ordered != kSign && ordered != kOnes;
 }
 
-// The best elements of vectors, in one instruction per word or little more. What stands for one is
-// packed as the elements are: the best of several lanes.
+// The best elements of vectors, in little more than one instruction per word. The result is packed as the
+// elements are: the best of several lanes.
 template <int kBytes, BetterBy kBetterBy>
 struct PackedBest {
   using Key = UnsignedOf<kBytes>;
@@ -168,8 +168,8 @@ struct PackedBest {
 #pragma unroll
       for (uint32_t& word : vector.words) {
         if constexpr (kBetterBy == BetterBy::kKey) word ^= static_cast<uint32_t>(order.flip);
-        // Of bytes, the upper ones of 16 bits are compared: once as they are, once shifted there. What
-        // is below them decides only between equal ones.
+        // For bytes, the upper ones of 16 bits are compared: once as they are, once shifted there. The lower
+        // ones decide only between equal ones.
         if constexpr (kBytes == 1) word = __vmaxu2(word, word << 8);
       }
       const uint32_t(&words)[4] = vector.words;
@@ -206,7 +206,7 @@ struct PackedBest {
     }
   }
 
-  // Whether an element has the key `least` or a better one; true too where NaN leaves doubt.
+  // Whether an element has the key `least` or a better one; also true if NaN leaves doubt.
   static __device__ bool Reaches(const KeyOrder& order, Packed best, Key least) {
     if constexpr (kBytes == 4 && kBetterBy != BetterBy::kKey) {
       Key bound;
@@ -235,7 +235,7 @@ struct PackedBest {
   }
 };
 
-// An element than which none is worse.
+// An element that is not better than any other.
 template <int kBytes>
 __device__ UnsignedOf<kBytes> WorstElement(const KeyOrder& order) {
   using Key = UnsignedOf<kBytes>;
@@ -275,7 +275,7 @@ struct LongWords {
   static __device__ Key KeyOf(Word word) { return static_cast<Key>(word >> 32); }
 };
 
-// Words of sequences so short that narrow keys and their indices fit into 32 bits.
+// Words of sequences so short that narrow keys and indices fit into 32 bits.
 template <int kBytes>
 struct ShortWords {
   using Key = UnsignedOf<kBytes>;
@@ -286,7 +286,7 @@ struct ShortWords {
   static constexpr uint32_t kIndexMask = ~0u >> (32 - kIndexBits);
 
   static __device__ Word Make(Key key, uint32_t index) { return Worst(key) | (~index & kIndexMask); }
-  static __device__ Word Worst(Key key) { return Word{key} << kIndexBits; }  // that has this key
+  static __device__ Word Worst(Key key) { return Word{key} << kIndexBits; }  // with this key
   static __device__ Word Best(Key key) { return Worst(key) | kIndexMask; }
   static __device__ Key KeyOf(Word word) { return static_cast<Key>(word >> kIndexBits); }
   static __device__ uint32_t IndexOf(Word word) { return ~static_cast<uint32_t>(word) & kIndexMask; }

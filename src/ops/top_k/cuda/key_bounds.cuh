@@ -1,4 +1,4 @@
-// Bounds for the K best of what the threads of a block have.
+// Bounds for the K best among the elements of a block's threads.
 #pragma once
 
 #include "ops/top_k/cuda/bins.cuh"
@@ -13,8 +13,8 @@ struct KeyBound {
   bool tied;  // more than wanted are equal to `worst`
 };
 
-// Bounds for some keys of every thread of a block, or of one warp, if that is kThreads. By bisection:
-// the rounds are many and short.
+// Bounds for some keys of every thread of a block, or of one warp, if that is kThreads. By bisection: rounds
+// are many and short.
 template <typename Key, int kThreads>
 class KeyBounds {
  public:
@@ -129,7 +129,7 @@ class KeyBounds {
   Shared& shared_;
 };
 
-// The same by counting, which takes fewer barriers: for large blocks.
+// The same by counting, which needs fewer barriers: for large blocks.
 template <int kBytes, int kThreads, int kBins, int kCount>
 __device__ KeyBound<UnsignedOf<kBytes>> BoundByCounting(
     const KeyOrder& order, BlockBins<kThreads, kBins>* bins,
@@ -164,7 +164,7 @@ __device__ KeyBound<UnsignedOf<kBytes>> BoundByCounting(
   return {bound, best, false};
 }
 
-// A rough bound that takes little time: from the best words of 32 teams of a block's threads.
+// A rough but quick bound, from the best words of 32 teams of a block's threads.
 template <typename Word, int kThreads>
 class TeamBound {
  public:
@@ -174,7 +174,8 @@ class TeamBound {
     Word maxima[32];
   };
 
-  // A word that so many of the threads' words reach, up to kMostGroups. Words differ, and 0 is none.
+  // A word that this many of the threads' words reach, up to kMostGroups. Words are distinct, and 0 is no
+  // word.
   static __device__ Word Of(Shared* shared, Word word, uint32_t groups) {
     constexpr int kTeam = kThreads / 32;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Keys to bins.
+// Maps keys to bins.
 #pragma once
 
 #include <cfloat>
@@ -8,7 +8,7 @@
 namespace anydml {
 
 // kBins (a power of two) bins of equal width for the keys from the best one, in bin 0, to the worst. By
-// value: equal differences of floating-point numbers, whose bits are spread unevenly.
+// value: equal differences of floating-point numbers, whose bits are unevenly distributed.
 template <int kBytes, int kBins, bool kByValue>
 class KeySpread {
  public:
@@ -19,9 +19,10 @@ class KeySpread {
     if constexpr (kByValue) {
       origin_ = Finite(ValueOf(best));
       const float width = fabsf(Finite(ValueOf(worst)) - origin_);
-      // Neither zero nor infinite, whatever the keys are: then only NaN gives NaN below.
+      // Neither zero nor infinite for any keys, so that only NaN gives NaN below.
       scale_ = kBins / fminf(fmaxf(width, 1e-30f), FLT_MAX);
-      // Down from the best one. Not by the width's sign: it is 0 between the largest number and infinity.
+      // Downward from the best one. Not by the width's sign, which is 0 between the largest number and
+      // infinity.
       if (order.flip == 0) scale_ = -scale_;
     } else {
       shift_ = max(0, BitWidth(static_cast<Key>(best - worst)) - (31 - __clz(kBins)));
@@ -55,12 +56,12 @@ class KeySpread {
 
   KeyOrder order_;
   Key best_;
-  float origin_ = 0;  // the best one's value
+  float origin_ = 0;  // the value of the best one
   float scale_ = 0;
   int shift_ = 0;
 };
 
-// Calls f.operator()<kByValue>() with what suits the order.
+// Calls f.operator()<kByValue>() with the method for the order.
 template <int kBytes, typename F>
 __device__ auto DispatchBySpread(const KeyOrder& order, F&& f) {
   if constexpr (kBytes == 2 || kBytes == 4) {

@@ -11,18 +11,19 @@ namespace anydml {
 // The maxima of many groups in the first stages give a bound for the K best. Elements that reach the bound
 // are collected; whenever there are many more than K of them, the K-th best becomes the next bound. Blocks
 // that share a row agree on bounds that enough elements of each block reach: a first one, and one when
-// everything has been read. The last block to finish puts what all of them have collected in order.
+// everything has been read. The last block to finish sorts everything that was collected.
 template <int kBytes>
 class LongRow {
  public:
   static constexpr int kThreads = 512;
-  static constexpr int kUnderWay = 6;                        // vectors of a thread
-  static constexpr int kVectors = kBytes == 1 ? 2 : 3;       // in a stage
-  static constexpr int kBatch = kBytes == 8 ? 1 : kVectors;  // looked at together, as there are registers for
+  static constexpr int kUnderWay = 6;                        // vectors in flight per thread
+  static constexpr int kVectors = kBytes == 1 ? 2 : 3;       // per stage
+  static constexpr int kBatch = kBytes == 8 ? 1 : kVectors;  // processed together, as registers allow
   static constexpr int kStages = kUnderWay / kVectors;
   static constexpr uint32_t kCapacity = kBytes == 8 ? 2048 : 4096;  // words that a block collects
   static constexpr uint32_t kMaxK = kCapacity / 2;
-  static constexpr uint32_t kMaxN = (1u << 31) - 4096;  // so that vectors behind the last have indices, too
+  static constexpr uint32_t kMaxN = (1u << 31) - 4096;  // so that vectors after the last also have valid
+                                                        // indices
   static constexpr uint32_t kFirstVectors = kUnderWay * kThreads;  // of the first stages
 
   using Key = UnsignedOf<kBytes>;
@@ -52,17 +53,17 @@ class LongRow {
         list_(reinterpret_cast<Word*>(dynamic + Stages::kRingBytes)),
         long_from_(min(max(4 * all.k, 256), kCapacity / 4 * 3)) {}
 
-  // The first bound is one that the maxima of `first_each` groups reach.
+  // The maxima of `first_each` groups reach the first bound.
   __device__ void RunAlone(uint32_t first_each) {
     uint32_t m;
-    // The first bound may be a guess, and too high; the second cannot be.
+    // The first bound may be a guess and too high; the second cannot be.
     for (uint32_t each = first_each;; each = all_.k) {
       stages_.Take(0, 1);
       bound_ = FirstBound(each);
       CollectAll();
       m = select_.Collected();
       if (m >= all_.k) break;
-      __syncthreads();  // everyone knows it
+      __syncthreads();  // visible to all threads
     }
     Finish(list_, m);
   }
@@ -92,10 +93,10 @@ class LongRow {
 
  private:
   // A word that the maxima of `groups` groups in the first stages reach, and few others; 0 if there are fewer
-  // groups than that.
+  // groups.
   __device__ Word FirstBound(uint32_t groups) {
     Key maxima[kVectors];
-    bool has[kVectors];  // a vector that is whole
+    bool has[kVectors];  // whether the vector is whole
     stages_.template Wait<0>();
     DispatchByOrder<kBytes>(order_, [&]<BetterBy kBetterBy>() {
       using Best = PackedBest<kBytes, kBetterBy>;
@@ -121,14 +122,14 @@ class LongRow {
     }
     Word best = 0;
 #pragma unroll
-    for (int i = 0; i < kVectors; ++i) {  // the last element of a group stands for whichever is the best
+    for (int i = 0; i < kVectors; ++i) {  // the index of a group's last element stands for that of its best
       const int32_t last = stages_.FirstOf(kStages - 1, i) + KeyVector<kBytes>::kElements - 1;
       if (has[i]) best = Better(best, MakeWord<kBytes>(maxima[i], last));
     }
     return Teams::Of(&shared_.teams, best, groups);
   }
 
-  // Raises the bound to one that enough of the words which all blocks have collected reach.
+  // Raises the bound to one that enough of the words collected by all blocks reach.
   __device__ void RaiseTogether(const Meeting& meeting, uint32_t each) {
     const uint32_t m = select_.Collected();
     const auto words = [&](auto&& visit) { ForEach(list_, m, visit); };
@@ -168,14 +169,16 @@ class LongRow {
       is_long = false;
 #pragma unroll 1
       for (int i = 0; i < kVectors; i += kBatch) {
-        if constexpr (kBatch < kVectors) vectors[0] = stages_.Again(stage, i);  // otherwise they are there
+        if constexpr (kBatch < kVectors)
+          vectors[0] = stages_.Again(stage, i);  // otherwise they are still in
+                                                 // registers
         is_long |= Collect<kBetterBy>(vectors, stage, i);
       }
     }
   }
 
-  // The worst key with which a vector's element reaches the bound, or false: of equal elements, those that
-  // are behind do not.
+  // The worst key with which an element of the vector reaches the bound, or false: among equal elements,
+  // later ones do not.
   __device__ bool LeastKeyFrom(int32_t first, Key* least) const {
     const auto bound = static_cast<Key>(bound_ >> 32);
     const bool behind = first > static_cast<int32_t>(min(IndexOfWord(bound_), 0x7FFFFFFFu));
@@ -183,8 +186,7 @@ class LongRow {
     return !behind || *least != 0;
   }
 
-  // Collects what reaches the bound in vectors from the i-th of a stage on; true when that makes the list
-  // long.
+  // Collects what reaches the bound in vectors from the i-th of a stage on; true if that makes the list long.
   template <BetterBy kBetterBy>
   __device__ bool Collect(const KeyVector<kBytes> (&vectors)[kBatch], uint32_t stage, int i) {
     using Best = PackedBest<kBytes, kBetterBy>;
@@ -196,7 +198,7 @@ class LongRow {
       const bool can_reach = stages_.Has(stage, i + b) && LeastKeyFrom(stages_.FirstOf(stage, i + b), &least);
       if (can_reach && Best::Reaches(order_, Best::Of(order_, vectors[b]), least)) hits |= 1u << b;
     }
-    // Lanes that have one in different vectors look at the same time.
+    // Lanes with hits in different vectors process them at the same time.
     bool is_long = false;
     for (; hits != 0; hits &= hits - 1) {
       const int hit = __ffs(hits) - 1;
@@ -212,7 +214,7 @@ class LongRow {
       uint32_t reaching = 0;
 #pragma unroll
       for (int e = 0; e < kElements; ++e) reaching |= keys[e] >= least ? 1u << e : 0;
-      if (first < 0) reaching &= ~0u << -first;  // what is outside of the row
+      if (first < 0) reaching &= ~0u << -first;  // elements outside the row
       if (first + kElements > all_.n) reaching &= (1u << (all_.n - first)) - 1;
       uint32_t place = select_.Reserve(__popc(reaching));
       for (; reaching != 0; reaching &= reaching - 1) {  // nearly always one
@@ -225,11 +227,11 @@ class LongRow {
     return is_long;
   }
 
-  // Makes the K-th best of the list the bound, and removes what is worse. True when something of this stage
-  // did not fit: all of it is removed, to be collected again.
+  // Makes the K-th best of the list the bound, and removes worse ones. True if something of this stage did
+  // not fit: all of it is removed, to be collected again.
   __device__ bool RaiseBound(uint32_t stage) {
     const uint32_t found = select_.Collected();
-    __syncthreads();  // everyone knows it
+    __syncthreads();  // visible to all threads
     const uint32_t m = min(found, kCapacity);
     const auto words = [&](auto&& visit) { ForEach(list_, m, visit); };
     bound_ = select_.Bound(words, select_.RangeOf(words), all_.k, all_.k + all_.k / 8 + 4);
@@ -245,10 +247,10 @@ class LongRow {
     return found > m;
   }
 
-  // Appends the words that reach the bound to what all blocks have collected.
+  // Appends the words that reach the bound to those of all blocks.
   __device__ void Send(const Meeting& meeting) {
     const uint32_t found = select_.Collected();
-    __syncthreads();  // everyone knows it, and the stages' memory is free
+    __syncthreads();  // visible to all threads, and the stages' memory is free
     const uint32_t m =
         select_.Collect([&](auto&& visit) { ForEach(list_, found, visit); }, bound_, ring_, kCapacity);
     if (threadIdx.x == 0) shared_.place = meeting.Reserve(m);
@@ -258,7 +260,7 @@ class LongRow {
 
   // Writes the K best of m words to the outputs.
   __device__ void Finish(const Word* words, uint32_t m) {
-    // The stages are through; their memory is free.
+    // The stages are complete, so their memory is free.
     const Word* sorted = select_.SelectAndSort(words, m, all_.k, list_, ring_, kCapacity);
     const CudaSequence<kBytes> sequence(all_, row_);
     for (uint32_t j = threadIdx.x; j < all_.k; j += kThreads) sequence.Store(j, sorted[j]);
@@ -275,7 +277,7 @@ class LongRow {
   const CudaSequences& all_;
   uint64_t row_;
   KeyOrder order_;
-  Word* ring_;  // where the stages are
+  Word* ring_;  // also the memory of the stages
   Word* list_;
   uint32_t long_from_;  // words
   Word bound_ = 0;

@@ -1,5 +1,5 @@
-// cuda.long_rows: rows that are too long for shared memory. Each is read once, by one block or, where rows
-// are few, by several.
+// cuda.long_rows: rows that are too long for shared memory. Each is read once, by one block or, if rows are
+// few, by several.
 #include <algorithm>
 
 #include "ops/top_k/cuda/launch.h"
@@ -12,7 +12,7 @@ namespace {
 struct LongRowsPlan {
   uint64_t first_row;
   uint64_t rows;
-  uint32_t shares;      // blocks of a row
+  uint32_t shares;      // blocks per row
   uint32_t first_each;  // how many elements of each share reach the bound from the first stages
   uint32_t each;        // how many reach the bound from everything
 };
@@ -24,7 +24,8 @@ __device__ RowMeeting<kBytes> MeetingOf(const LongRowsPlan& plan, uint32_t row, 
   return RowMeeting<kBytes>(temporary + row * bytes, share, plan.shares);
 }
 
-// A block per row. With `temporary`, only the rows for which the kernel before has set the failed flag there.
+// A block per row. With `temporary`, only the rows for which the previous kernel has set the failed flag
+// there.
 template <int kBytes>
 __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
     LongRows(const __grid_constant__ CudaSequences all, const __grid_constant__ LongRowsPlan plan,
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
                    MeetingOf<kBytes>(plan, row, blockIdx.x % plan.shares, temporary));
 }
 
-// As many rows as fill the device evenly have a block each; the blocks share the rows that are left.
+// As many rows as fill the device evenly have a block each; the remaining rows are shared by several blocks.
 template <int kBytes>
 class TopKLongRows final : public Kernel {
  public:
@@ -91,7 +92,8 @@ class TopKLongRows final : public Kernel {
     constexpr uint64_t kFirstElements =
         uint64_t{LongRow<kBytes>::kFirstVectors} * KeyVector<kBytes>::kElements;
     const auto seen = static_cast<uint32_t>(std::min<uint64_t>(sequences_.n, shares * kFirstElements));
-    // The K-th best of what has been seen is always a bound; a good one if not too many elements reach it.
+    // The K-th best of the elements so far is always a bound, and a good one if not too many elements reach
+    // it.
     const bool is_good =
         uint64_t{sequences_.k} * sequences_.n / seen <= shares * LongRow<kBytes>::kCapacity / 2;
     const uint32_t rank = is_good ? sequences_.k : RankOfBound(sequences_.k, sequences_.n, seen);

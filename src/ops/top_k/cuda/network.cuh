@@ -1,4 +1,4 @@
-// Sorting networks over registers of one thread, unrolled and without branches.
+// Sorting networks over registers of one thread, unrolled and branch-free.
 #pragma once
 
 namespace anydml {
@@ -16,8 +16,8 @@ __device__ void PutInOrder(Word& better, Word& worse) {
   }
 }
 
-// Steps are template parameters, not loops: an index that the compiler does not know puts the
-// words into local memory.
+// Steps are template parameters, not loops: an index unknown at compile time would put the words into local
+// memory.
 
 // Batcher's odd-even merge sort; the better word first.
 template <int kRun = 1, int kDistance = kRun, int kCount, typename Word>
@@ -44,8 +44,8 @@ __device__ void SortBitonic(Word (&words)[kCount]) {
   if constexpr (kDistance > 1) SortBitonic<kDistance / 2>(words);
 }
 
-// Makes `best` the best of both, in order; both come in descending order. reject(word) for each
-// word that is not among them.
+// Makes `best` the best of both, sorted; both come in descending order. Calls reject(word) for each word that
+// is not among them.
 template <int kCount, typename Word, typename Reject>
 __device__ void KeepBest(Word (&best)[kCount], const Word (&more)[kCount], Reject&& reject) {
 #pragma unroll

@@ -12,7 +12,7 @@ class RegisterRow {
   using Key = UnsignedOf<kBytes>;
   static constexpr int kElements = KeyVector<kBytes>::kElements;
 
-  // Loads first and converts then, so that all loads are under way together.
+  // Loads first and converts afterwards, so that all loads are in flight together.
   __device__ RegisterRow(const CudaSequence<kBytes>& sequence, uint32_t first_vector)
       : first_vector_(first_vector + threadIdx.x), first_(sequence.FirstOf(0)) {
     const uint32_t readable = sequence.readable_vectors();
@@ -40,7 +40,7 @@ class RegisterRow {
     }
   }
 
-  // visit(key, index) for every element of this thread, indices ascending.
+  // Calls visit(key, index) for every element of this thread, with ascending indices.
   template <typename Visit>
   __device__ void ForEachKey(Visit&& visit) const {
 #pragma unroll
@@ -53,8 +53,8 @@ class RegisterRow {
   }
 
  private:
-  // Hides that a value is the same as before: unpacked and widened once for all uses, the keys and
-  // indices would not fit into the registers.
+  // Hides from the compiler that a value is unchanged: if it unpacked and widened keys and indices once for
+  // all uses, they would not fit into the registers.
   static __device__ uint32_t Again(uint32_t value) {
     asm volatile("" : "+r"(value));
     return value;
@@ -68,7 +68,7 @@ class RegisterRow {
   __device__ uint32_t IndexOf(int v, int e) const { return first_ + VectorOf(v) * kElements + e; }
 
   uint32_t first_vector_;  // of this thread
-  int32_t first_;          // element of the sequence's first vector
+  int32_t first_;          // index of the sequence's first vector's first element
   KeyVector<kBytes> keys_[kVectors];
 };
 

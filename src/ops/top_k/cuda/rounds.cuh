@@ -7,13 +7,13 @@
 
 namespace anydml {
 
-// Each round puts the next places in order, as many as the list and the equally long spare have
-// room for (`capacity`, a power of two). For whole blocks.
+// Each round sorts the next places, as many as fit into the list and the equally long spare (`capacity`, a
+// power of two). For whole blocks.
 template <int kBytes, typename Select, int kThreads>
 __device__ void SelectInRounds(const CudaSequence<kBytes>& sequence, uint32_t k, Select select,
                                WordFor<kBytes>* list, uint32_t capacity) {
   using Word = WordFor<kBytes>;
-  Word best = ~Word{0};  // that is still to be placed
+  Word best = ~Word{0};  // not placed yet
   for (uint32_t placed = 0; placed < k;) {
     const uint32_t count = min(k - placed, capacity);
     const auto for_each = [&](auto&& visit) {

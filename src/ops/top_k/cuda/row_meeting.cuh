@@ -1,5 +1,5 @@
-// How blocks that share a row communicate: the bounds that they publish, their barriers, and the words that
-// they have collected.
+// Communication between blocks that share a row: the bounds that they publish, their barriers, and the words
+// that they have collected.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -11,16 +11,16 @@
 namespace anydml {
 
 // In the temporary resource. All blocks of the grid are resident at the same time. One thread of a block
-// calls these functions, except where they are said to be for whole blocks.
+// calls these functions, except those for whole blocks.
 template <int kBytes>
 class RowMeeting {
  public:
   using Word = WordFor<kBytes>;
-  // What each block publishes: a bound from its first stages, one from all that it has read, and the bound
-  // that it has used.
+  // What each block publishes: a bound from its first stages, one from everything that it has read, and the
+  // bound that it has used.
   enum Subject { kFirst, kLast, kOwn, kSubjects };
 
-  // The memory for one row; all blocks together collect `room` words at most.
+  // The memory for one row; all blocks together collect at most `room` words.
   static __host__ __device__ uint64_t Bytes(uint32_t shares, uint64_t room) {
     const uint64_t bytes = sizeof(Counters) + (uint64_t{shares} * kSubjects + room) * sizeof(Word);
     return (bytes + alignof(Counters) - 1) / alignof(Counters) * alignof(Counters);
@@ -67,7 +67,7 @@ class RowMeeting {
   __device__ uint32_t count() const { return __ldcg(&counters_->collected); }
   __device__ uint32_t Reserve(uint32_t count) const { return atomicAdd(&counters_->collected, count); }
 
-  // For whole blocks: true in the last one to leave, which sees everything that the others have written.
+  // For whole blocks: true in the last one to leave, which sees all writes of the others.
   __device__ bool Leave() const {
     __threadfence();
     __syncthreads();

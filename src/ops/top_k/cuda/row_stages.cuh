@@ -1,4 +1,4 @@
-// A row, or a block's share of one, that is loaded through stages in shared memory.
+// A row, or a block's share of one, loaded through stages in shared memory.
 #pragma once
 
 #include "ops/top_k/cuda/sequences.cuh"
@@ -6,7 +6,7 @@
 namespace anydml {
 
 // Every warp reads a part of its own, and the parts of a block's warps are far apart: a stage has elements
-// from all over the row, so that a sorted row is no special case. Threads see only their own vectors.
+// from all over the row, so that a sorted row is no special case. Threads access only their own vectors.
 template <int kBytes, int kThreads, int kStages, int kVectors>
 class RowStages {
  public:
@@ -22,7 +22,7 @@ class RowStages {
     first_ = static_cast<int32_t>(sequence.FirstOf(0));
   }
 
-  // Takes one of equal shares, and begins to load it.
+  // Takes one of equal shares, and starts to load it.
   __device__ void Take(uint32_t share, uint32_t shares) {
     parts_ = shares * (kThreads / 32);
     const uint32_t part = threadIdx.x / 32 * shares + share;
@@ -38,7 +38,7 @@ class RowStages {
 
   __device__ uint32_t count() const { return count_; }
   __device__ bool Has(uint32_t stage, int i) const { return NumberOf(stage, i) < end_; }
-  // The first and the last vector may have elements that are not of this row.
+  // The first and the last vector may contain elements outside this row.
   __device__ bool HasWhole(uint32_t stage, int i) const {
     return Has(stage, i) && FirstOf(stage, i) >= 0 && FirstOf(stage, i) + Vector::kElements <= all_.n;
   }
@@ -51,7 +51,7 @@ class RowStages {
     return (unit - BeginOf(part)) / kVectors;
   }
 
-  // Begins to load a vector, or nothing behind the last one.
+  // Starts to load a vector, or nothing after the last one.
   __device__ void Load(uint32_t stage, int i) {
     const uint32_t v = NumberOf(stage, i);
     if (v < min(end_, readable_)) {
@@ -61,13 +61,13 @@ class RowStages {
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
-  // Waits until no more than kLater vectors are under way.
+  // Waits until at most kLater vectors are in flight.
   template <int kLater>
   __device__ void Wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
   }
   __device__ Vector At(uint32_t stage, int i) const { return VectorOf(Slot(stage, i)); }
-  // A vector that was there before, from where it came.
+  // Loads an earlier vector again, from global memory.
   __device__ Vector Again(uint32_t stage, int i) const {
     const uint32_t v = NumberOf(stage, i);
     if (v >= end_) return {};

@@ -1,6 +1,5 @@
-// cuda.rows: a block (of one warp or more) per sequence, which it reads once and keeps in shared
-// memory. The K-th largest of the maxima of a few times K groups is a bound that the K best and few others
-// reach.
+// cuda.rows: a block (of one warp or more) per sequence, which it reads once and keeps in shared memory. The
+// K-th largest of the maxima of a few times K groups is a bound that the K best and few others reach.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +14,15 @@
 namespace anydml {
 namespace top_k_rows {
 
-// What bounds the K best.
+// The source of the bound for the K best.
 enum class BoundBy {
   kThreadMaxima,   // the K-th largest of the maxima of each thread's elements
   kQuarterMaxima,  // the same of each quarter of a thread's elements
   kEveryWord,
 };
 
-// Groups give a good bound for up to this many places per 16 groups: the elements that reach it are then at
-// most 1.7 times as many as places.
+// Groups give a good bound for up to this many places per 16 groups: at most 1.7 times as many elements as
+// places then reach it.
 inline constexpr uint32_t kPlacesPer16Groups = 11;
 
 // How a block selects from one sequence.
@@ -49,7 +48,7 @@ class RowSelect {
     KeyBound<Key> bound;
   };
 
-  // Shared memory for `capacity` words to put in order, before that for the sequence.
+  // Shared memory for `capacity` words to sort; before that it holds the sequence.
   static uint32_t ListBytes(uint32_t capacity) { return capacity * sizeof(Word); }
   static uint32_t RowBytes(uint32_t n, uint32_t capacity) {
     return std::max<uint32_t>((n / KeyVector<kBytes>::kElements + 2) * 16, ListBytes(capacity));
@@ -78,7 +77,7 @@ class RowSelect {
       range = {Words::Make(bound.worst, row.n() - 1), Words::Make(bound.best, 0)};
       m = bound.tied ? CollectTied(row, bound) : Collect(row, range.worst);
     }
-    if (m > capacity_) {  // without a bound, or too many reach it: the best ones are in few groups
+    if (m > capacity_) {  // without a bound, or with too many that reach it: the best ones are in few groups
       range.worst = select_.Bound(words, range, k_, enough_);
       select_.StartCollecting();
       m = Collect(row, range.worst);
@@ -131,8 +130,7 @@ class RowSelect {
     return select_.Collected();
   }
 
-  // Where many are equal to the bound: what is better, and of the equal ones those with the lowest
-  // indices.
+  // If many are equal to the bound: the better ones, and among the equal ones those with the lowest indices.
   __device__ uint32_t CollectTied(const Row& row, const KeyBound<Key>& bound) {
     uint32_t better = 0;
     if (bound.worst != bound.best) better = Collect(row, Words::Worst(bound.worst + 1));
@@ -160,7 +158,7 @@ class RowSelect {
   uint32_t enough_;
 };
 
-// As many threads as a multiprocessor should have; more leave too few registers.
+// As many threads as a multiprocessor should have; with more, too few registers are left.
 constexpr int kBlocksOf(int threads) { return threads == 32 ? 32 : std::max(1, 1280 / threads); }
 
 template <int kBytes, int kThreads, int kVectors>
@@ -168,7 +166,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOf(kThreads))
     Rows(const __grid_constant__ CudaSequences all, uint32_t capacity, BoundBy bound_by) {
   using Selection = RowSelect<kBytes, kThreads, kVectors>;
   __shared__ typename Selection::Shared shared;
-  // Aligned as rows mostly are in memory: asynchronous copies are faster by a tenth.
+  // Aligned as most rows are in memory, which makes asynchronous copies a tenth faster.
   extern __shared__ __align__(128) unsigned char dynamic[];
   Selection selection(&shared, dynamic, capacity, all);
   for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
@@ -186,8 +184,8 @@ class TopKRows final : public Kernel {
     using Selection = RowSelect<kBytes, kThreads, kVectors>;
     shared_bytes_ = Selection::ListBytes(capacity_) + Selection::RowBytes(sequences_.n, capacity_);
     if (!AllowSharedMemory(device, Rows<kBytes, kThreads, kVectors>, shared_bytes_, why_not)) return false;
-    // Blocks of one warp take several sequences each: a block starts in more time than a warp takes
-    // to load one.
+    // Blocks of one warp process several sequences each, because starting a block takes longer than loading
+    // one sequence.
     uint64_t blocks = 0x7FFFFFFF;
     if (kThreads == 32) {
       int resident = 0;
@@ -247,7 +245,7 @@ std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerCont
                       1024 * kPerThread * kElements);
     return nullptr;
   }
-  const uint32_t groups = std::max<uint32_t>(n / kElements, 1);  // there can be
+  const uint32_t groups = std::max<uint32_t>(n / kElements, 1);  // the most that there can be
   const uint32_t wanted = (k * 16 - 1) / kPlacesPer16Groups + 1;
   // As few threads as have the vectors and the groups: quarters are nearly as good as threads.
   const uint32_t threads = std::max((vectors - 1) / kPerThread + 1, wanted <= 32       ? wanted
@@ -270,7 +268,7 @@ std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerCont
 
 }  // namespace top_k_rows
 
-// For elements of one or two bytes; in a file of its own, for it takes long to compile.
+// For elements of one or two bytes; in a file of its own, because it takes long to compile.
 std::unique_ptr<const Kernel> CreateTopKCudaNarrowRows(const TopKProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 

@@ -1,13 +1,13 @@
-// What a block does with the candidates of one sequence: bounds the K best, collects what
-// reaches the bound, puts it in order.
+// A block's work on the candidates of one sequence: bounds the K best, collects what reaches the bound, sorts
+// it.
 #pragma once
 
 #include "ops/top_k/cuda/block_sort.cuh"
 
 namespace anydml {
 
-// Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with
-// the same arguments.
+// Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with the same
+// arguments.
 template <typename Words, int kThreads, int kBins>
 class BlockSelect {
  public:
@@ -27,8 +27,8 @@ class BlockSelect {
 
   __device__ Sorting& sorting() { return sorting_; }
 
-  // The worst and the best word. `for_each(visit)` calls visit(word) for every word that this
-  // thread has, here and below.
+  // The worst and the best word. `for_each(visit)` calls visit(word) for every word of this thread, here and
+  // below.
   template <typename ForEach>
   __device__ Range RangeOf(ForEach&& for_each) {
     Range range{~Word{0}, Word{0}};
@@ -63,7 +63,7 @@ class BlockSelect {
       });
       Sync();
       const typename Bins::Cut cut = bins.FindCut(k - better, ~0u);
-      const Word best = range.best - (Word{cut.bin} << shift);  // in the bin where the k-th is
+      const Word best = range.best - (Word{cut.bin} << shift);  // in the k-th's bin
       const Word width = (Word{1} << shift) - 1;
       const Word worst = best - range.worst > width ? best - width : range.worst;
       const uint32_t reaching = better + cut.before + cut.count;
@@ -73,7 +73,7 @@ class BlockSelect {
     }
   }
 
-  // Copies the words that reach `bound` to list, as far as they fit; returns how many there are.
+  // Copies the words that reach `bound` to list, as far as they fit; returns their number.
   template <typename ForEach>
   __device__ uint32_t Collect(ForEach&& for_each, Word bound, Word* list, uint32_t capacity) {
     StartCollecting();
@@ -88,13 +88,13 @@ class BlockSelect {
     if (threadIdx.x == 0) shared_.collected = 0;
     Sync();
   }
-  // Returns the word's place; it does not fit from `capacity` on.
+  // Returns the word's place; from `capacity` on it does not fit.
   __device__ uint32_t Add(Word word, Word* list, uint32_t capacity) {
     const uint32_t place = atomicAdd(&shared_.collected, 1);
     if (place < capacity) list[place] = word;
     return place;
   }
-  // Places for some words; returns the first.
+  // Reserves places for some words; returns the first.
   __device__ uint32_t Reserve(uint32_t words) { return atomicAdd(&shared_.collected, words); }
   __device__ uint32_t Collected() {
     Sync();
@@ -102,8 +102,8 @@ class BlockSelect {
   }
 
   // Copies m words to list, which is faster to read several times; if they do not fit, only those that reach
-  // a bound found from a sample. Returns where the k best are (`words` if the copy fails) and sets `m` to the
-  // number of words there.
+  // a bound found from a sample. Returns the place of the k best (`words` if the copy fails) and sets `m` to
+  // the number of words there.
   __device__ const Word* CopyBest(const Word* words, uint32_t* m, uint32_t k, Word* list, uint32_t capacity) {
     constexpr uint32_t kSamples = 4 * kThreads;
     if (*m <= capacity) {
@@ -121,7 +121,7 @@ class BlockSelect {
 #pragma unroll
       for (const Word word : sample) visit(word);
     };
-    // The K best put that many samples above them, give or take six deviations.
+    // The K best have that many samples above them, plus or minus six deviations.
     const float mean = static_cast<float>(k) * kSamples / *m;
     const auto rank = static_cast<uint32_t>(mean + 6 * sqrtf(mean)) + 8;
     if (rank >= kSamples) return words;  // too many are wanted
@@ -131,13 +131,13 @@ class BlockSelect {
       for (uint32_t i = threadIdx.x; i < *m; i += kThreads) visit(words[i]);
     };
     const uint32_t found = Collect(all, bound, list, capacity);
-    Sync();  // everyone knows it
+    Sync();  // visible to all threads
     if (found > capacity || found < k) return words;
     *m = found;
     return list;
   }
 
-  // The K best of any number of words, in order, in list or spare (of `capacity` at least k); returns where.
+  // The sorted K best of any number of words, in list or spare (of `capacity` at least k); returns the place.
   // The words may be in `spare`.
   template <typename ForEach>
   __device__ Word* SelectAndSort(ForEach&& for_each, uint32_t k, Word* list, Word* spare, uint32_t capacity) {
@@ -156,7 +156,7 @@ class BlockSelect {
     return SelectAndSort(for_each, k, spare, list, capacity);
   }
 
-  // The same for words in `range` many of which are close to each other.
+  // The same for words in `range`, many of which are close to each other.
   template <typename ForEach>
   __device__ Word* SelectByWords(ForEach&& for_each, Range range, uint32_t k, Word* list, Word* spare,
                                  uint32_t capacity) {

@@ -1,4 +1,4 @@
-// A top-k problem's sequences as kernels get them, and what reads and writes one.
+// A top-k problem's sequences as kernels get them, and functions that read and write one.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace anydml {
 // Passed by value to every kernel.
 struct CudaSequences {
   const std::byte* input;
-  const std::byte* input_end;  // a multiple of 4 bytes behind `input`
+  const std::byte* input_end;  // a multiple of 4 bytes after `input`
   std::byte* value;
   std::byte* index;
   uint64_t input_bytes;
@@ -25,7 +25,7 @@ struct CudaSequences {
   LoopNest<3> nest;
 };
 
-// Everything but the buffers.
+// Everything except the buffers.
 inline CudaSequences CudaSequencesOf(const TopKProblem& problem) {
   CudaSequences all{};
   all.nest = SequencesOf(problem, &all.axis);
@@ -55,13 +55,13 @@ inline bool SequencesAreAligned(const CudaSequences& all, uint32_t element_bytes
   return true;
 }
 
-// To shared memory, without a register that waits.
+// To shared memory, without occupying a register.
 inline __device__ void CopyAsync(uint4* to, const uint4* from) {
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
 
-// The words from `vector` on, of which not all are before the tensor's end.
+// The words from `vector` on, not all of which are before the tensor's end.
 inline __device__ uint4 LoadBefore(const uint4* vector, const std::byte* end) {
   const auto* at = reinterpret_cast<const uint32_t*>(vector);
   const int64_t left = reinterpret_cast<const uint32_t*>(end) - at;
@@ -90,8 +90,8 @@ class CudaSequence {
   __device__ Key Element(uint32_t i) const { return *AddressOf(i); }
   __device__ Key KeyAt(uint32_t i) const { return ElementToKey<kBytes>(all_.order, Element(i)); }
 
-  // For contiguous sequences: vector v holds the elements from FirstOf(v); the first and the last
-  // one may be partly, those behind are wholly, outside of the sequence.
+  // For contiguous sequences: vector v has the elements from FirstOf(v); the first and the last one may be
+  // partly, those after them are wholly, outside the sequence.
   __device__ int64_t FirstOf(uint64_t v) const { return static_cast<int64_t>(v * kElements) - skipped_; }
   __device__ uint64_t vectors() const { return (uint64_t{all_.n} + skipped_ + kElements - 1) / kElements; }
   __device__ bool IsWhole(uint64_t v) const {
@@ -99,7 +99,8 @@ class CudaSequence {
     return first >= 0 && first + kElements <= all_.n;
   }
 
-  // Vectors below this one can be read whole: some reach into a neighbour, none behind the tensor.
+  // Vectors below this one can be read whole: some reach into a neighbouring sequence, none beyond the
+  // tensor.
   __device__ uint64_t readable_vectors() const {
     const auto* end = reinterpret_cast<const Key*>(all_.input_end);
     return min(vectors(), static_cast<uint64_t>(end - (input_ - skipped_)) / kElements);
@@ -107,11 +108,11 @@ class CudaSequence {
   __device__ const uint4* AddressOfVector(uint64_t v) const {
     return reinterpret_cast<const uint4*>(input_ + FirstOf(v));
   }
-  // The one vector that may be left, by words.
+  // The one vector that may remain, by words.
   __device__ uint4 LoadLast(uint64_t v) const { return LoadBefore(AddressOfVector(v), all_.input_end); }
 
-  // What is outside of the sequence becomes `worst`; it has, as uint32_t, an index above all others.
-  // With key 0 it is worse than every element.
+  // Elements outside the sequence become `worst`, with an index above all others as uint32_t. With key 0 they
+  // are worse than every element.
   __device__ void ReplaceOutside(uint64_t v, Vector* vector, Key worst) const {
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {

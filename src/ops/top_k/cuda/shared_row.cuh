@@ -1,6 +1,6 @@
 // A contiguous sequence in the shared memory of a block, and what a thread knows about its part of it.
 //
-// Loads that end in shared memory keep no register waiting, so that many blocks have theirs under way.
+// Loads to shared memory occupy no registers, so many blocks can have loads in flight.
 #pragma once
 
 #include "ops/top_k/cuda/sequences.cuh"
@@ -8,7 +8,7 @@
 namespace anydml {
 
 // Thread t has up to kVectors vectors, t, t + kThreads...: neighbours of a sorted sequence are in different
-// groups. Threads see only their own vectors, so that loading needs no barrier.
+// groups. Threads access only their own vectors, so loading needs no barrier.
 template <int kBytes, int kThreads, int kVectors>
 class SharedRow {
  public:
@@ -62,20 +62,20 @@ class SharedRow {
     });
   }
 
-  // visit(word) for every element of this thread.
+  // Calls visit(word) for every element of this thread.
   template <typename Visit>
   __device__ void ForEachWord(Visit&& visit) const {
     ForEachWordIn(Below(count_), visit);
   }
 
-  // The same for those vectors that have an element whose key is `least` or more.
+  // The same for those vectors that have an element whose key is at least `least`.
   template <typename Visit>
   __device__ void ForEachWordBeside(Key least, Visit&& visit) const {
     ForEachWordIn(Reaching(least) & Below(count_), visit);
   }
 
-  // The same for those elements themselves, as far as `last_index`; lanes that have one in different
-  // vectors look at the same time.
+  // The same for those elements themselves, up to `last_index`; lanes with hits in different vectors process
+  // them at the same time.
   template <typename Visit>
   __device__ void ForEachWordFrom(Key least, uint32_t last_index, Visit&& visit) const {
     const uint32_t end = min(count_, (min(last_index, n_) - first_) / Vector::kElements + 1);

@@ -5,8 +5,8 @@
 
 namespace anydml {
 
-// Rows in shared memory, padded to whole vectors; the vectors of a row are permuted so that lanes
-// which read the same vector of their rows meet in no bank.
+// Rows in shared memory, padded to whole vectors; the vectors of a row are permuted so that lanes which read
+// the same vector of their rows have no bank conflicts.
 template <int kBytes>
 class SharedRows {
  public:
@@ -42,7 +42,7 @@ class Divisor {
   uint32_t reciprocal_;
 };
 
-// Fills the rows of this block from rows of whole vectors that follow each other.
+// Fills the rows of this block from consecutive rows of whole vectors.
 template <int kThreads, int kBytes>
 __device__ void LoadContiguous(const uint4* from, uint32_t rows, const SharedRows<kBytes>& to) {
   constexpr int kLoads = 8;
@@ -63,7 +63,7 @@ __device__ void LoadContiguous(const uint4* from, uint32_t rows, const SharedRow
   }
 }
 
-// The same from any rows, by elements.
+// The same from any rows, element by element.
 template <int kThreads, int kBytes>
 __device__ void LoadElements(const UnsignedOf<kBytes>* from, uint64_t pitch, uint32_t n, uint32_t rows,
                              const SharedRows<kBytes>& to) {

@@ -1,5 +1,5 @@
-// cuda.sort: sorts whole sequences, one after the other, by CUB's radix sort, which is stable: of
-// equal keys the lower index stays ahead. For many places of sequences too long for buckets.
+// cuda.sort: sorts whole sequences, one after the other, with CUB's radix sort, which is stable: among equal
+// keys the lower index stays first. For many places of sequences too long for buckets.
 #include <cub/device/device_radix_sort.cuh>
 #include <type_traits>
 
@@ -11,9 +11,9 @@ namespace anydml {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr uint64_t kMaxSequences = 4096;  // some ten launches each
+constexpr uint64_t kMaxSequences = 4096;  // about ten launches each
 
-// Narrow keys are sorted as uint32_t: every type of keys is a sort of its own to compile.
+// Narrow keys are sorted as uint32_t, because every key type is another sort to compile.
 template <int kBytes>
 using SortKey = std::conditional_t<kBytes == 8, uint64_t, uint32_t>;
 
@@ -38,11 +38,11 @@ __global__ void __launch_bounds__(kThreads)
   CudaSequence<kBytes>(all, s).Store(j, MakeWord<kBytes>(key, indices[j]));
 }
 
-// Keys and indices of one sequence, twice: where they are, and where the sort may put them.
+// Keys and indices of one sequence, twice: the present ones, and the sort's output.
 template <int kBytes>
 struct Pairs {
-  // Afterwards the current buffers of `keys` and `indices` are in order. Without `scratch` only
-  // says how much of it is needed.
+  // Afterwards the current buffers of `keys` and `indices` are sorted. Without `scratch` it only returns how
+  // much is needed.
   cudaError_t Sort(void* scratch, size_t* scratch_bytes, uint32_t n, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortPairs(scratch, *scratch_bytes, keys, indices, n, 0, 8 * kBytes, stream);
   }

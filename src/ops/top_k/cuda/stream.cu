@@ -2,8 +2,8 @@
 //
 // The first kernel finds a bound for each sequence: an element of a sorted sample that at least K elements
 // reach with near certainty, and not many more. The second one streams: blocks collect the elements that
-// reach the bound, and the last block of a sequence puts the K best of them in order. Should there be too few
-// or too many, it selects from the whole sequence: slower, but right.
+// reach the bound, and the last block of a sequence sorts the K best of them. If there are too few or too
+// many, it selects from the whole sequence, which is slower but correct.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace anydml {
 namespace {
 
 constexpr int kStreamThreads = 512;
-constexpr int kBatch = 8;  // vectors per thread under way at a time
+constexpr int kBatch = 8;  // vectors in flight per thread
 
 // How the work is divided; the same for all sequences of a problem.
 struct StreamPlan {
@@ -26,12 +26,12 @@ struct StreamPlan {
   uint32_t rank;           // of the bound in the sample
   uint32_t cluster;        // blocks that take the sample of a sequence
   uint32_t chunks;         // blocks per sequence
-  uint32_t chunk_vectors;  // of each
-  uint32_t found_room;     // words per sequence for what reaches the bound
-  uint32_t list_room;      // words of shared memory that are put in order, a power of two
+  uint32_t chunk_vectors;  // per chunk
+  uint32_t found_room;     // words per sequence for elements that reach the bound
+  uint32_t list_room;      // words of shared memory that are sorted, a power of two
 };
 
-// What the blocks of a sequence share; in the temporary resource.
+// Shared by the blocks of a sequence; in the temporary resource.
 template <int kBytes>
 struct alignas(16) Meeting {
   WordFor<kBytes> bound;
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
 }
 
-// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end, which can be read whole
-// below `readable`.
+// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end; those below `readable`
+// can be read whole.
 template <int kBytes>
 class Batch {
  public:
@@ -102,8 +102,8 @@ class Batch {
       const KeyVector<kBytes> vector{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
       if (Best::Reaches(sequence.order(), Best::Of(sequence.order(), vector), least)) hits |= 1u << i;
     }
-    // Lanes that have one in different vectors look at the same time. (Loading the vector again might miss
-    // the cache, and every lane of the warp would wait.)
+    // Lanes with hits in different vectors process them at the same time. (Loading the vector again might
+    // miss the cache, and every lane of the warp would wait.)
     for (; hits != 0; hits &= hits - 1) {
       const int hit = __ffs(hits) - 1;
       KeyVector<kBytes> keys{};
@@ -148,9 +148,9 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   uint32_t begin = chunk_begin + threadIdx.x;
 
   Batch<kBytes> batch(sequence, begin, end, readable);
-  cudaGridDependencySynchronize();  // the bound; only the loads above do without it
+  cudaGridDependencySynchronize();  // for the bound; only the loads above do not depend on it
   const Word bound = meeting.bound;
-  // Where equal elements are many, all of these are behind those that reach the bound.
+  // If many elements are equal to the bound, all those of this chunk may come after the ones that reach it.
   auto least = static_cast<UnsignedOf<kBytes>>(bound >> 32);
   const bool behind = sequence.FirstOf(chunk_begin) > static_cast<int64_t>(IndexOfWord(bound));
   if (behind) ++least;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
     SelectInRounds<kBytes, Select, kStreamThreads>(sequence, all.k, select, list, plan.list_room);
     return;
   }
-  // Read again and again: from shared memory where there is room.
+  // Read several times: from shared memory if they fit.
   const bool fits = m <= plan.list_room;
   if (fits) {
 #pragma unroll 8
@@ -243,7 +243,7 @@ StreamPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
-  // A larger sample costs time before the stream can begin: scattered reads are slow.
+  // A larger sample delays the stream, because scattered reads are slow.
   const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / 128), 1024, kMaxSamples);
   plan.log2_samples = std::countr_zero(samples);
   plan.cluster = SampleCluster(all.count, samples, device.multiprocessors);

@@ -1,10 +1,10 @@
 // cuda.threads: many short rows, a thread for each.
 //
-// Words of 32 bits hold the index and as much of the key as fits beside it, so that a step of a
-// network is two instructions. That is exact for narrow types; for others it is as long as the
-// words of neighbours in the result differ by more than the index. Where they do not, the thread
-// puts them in order by whole keys, or, when it is about the last place, selects again by them.
-// Of 64-bit keys, the leading bits that a row's keys have in common are left out.
+// Words of 32 bits hold the index and as much of the key as fits beside it, so that a step of a network is
+// two instructions. That is exact for narrow types; for others it is exact as long as the words of neighbours
+// in the result differ by more than the index. If they do not, the thread sorts them by whole keys or, if the
+// last place is concerned, selects again by whole keys. The leading bits that a row's 64-bit keys have in
+// common are omitted.
 #include <algorithm>
 #include <bit>
 
@@ -24,7 +24,7 @@ constexpr uint32_t kMaxElements = 128;
 template <int kBytes, typename Word>
 struct WordFormat {
   uint32_t index_mask;   // the low bits, for 32-bit words of longer keys
-  uint32_t common_bits;  // left out of 64-bit keys
+  uint32_t common_bits;  // omitted from 64-bit keys
 
   __device__ Word Make(UnsignedOf<kBytes> key, uint32_t index) const {
     if constexpr (sizeof(Word) > 4) {
@@ -46,11 +46,11 @@ struct WordFormat {
       return 0xFFFF - (word & 0xFFFF);
     }
   }
-  // Whether words hold all that differs of the keys.
+  // Whether words contain all bits in which the keys differ.
   __device__ bool IsExact() const { return kBytes == 8 && common_bits >= 32u + __popc(index_mask); }
 };
 
-// How many leading bits the keys of this thread's row have in common, 63 at most.
+// The number of leading bits that the keys of this thread's row have in common, at most 63.
 __device__ uint32_t CommonBits(const SharedRows<8>& rows, const CudaSequences& all) {
   uint64_t different = 1;
   const uint64_t first = ElementToKey<8>(all.order, rows.Element(threadIdx.x, 0));
@@ -61,7 +61,7 @@ __device__ uint32_t CommonBits(const SharedRows<8>& rows, const CudaSequences& a
   return __clzll(different);
 }
 
-// The best kPlaces of this thread's row, in order; the best of the others to *rejected.
+// The best kPlaces of this thread's row, sorted; the best of the others goes to *rejected.
 template <int kBytes, int kPlaces, typename Word>
 __device__ void SelectFromRow(const SharedRows<kBytes>& rows, const CudaSequences& all,
                               WordFormat<kBytes, Word> format, Word (&best)[kPlaces], Word* rejected) {
@@ -101,7 +101,7 @@ __device__ void SelectFromRow(const SharedRows<kBytes>& rows, const CudaSequence
   if (first < all.n) take(first, [&](uint32_t i) { return i < all.n; });
 }
 
-// Puts `best` in the right order where short words do not determine it.
+// Corrects the order of `best` where short words do not determine it.
 template <int kBytes, int kPlaces>
 __device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const CudaSequences& all,
                              WordFormat<kBytes, uint32_t> format, uint32_t (&best)[kPlaces],
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads<kBytes>)
     Threads(const __grid_constant__ CudaSequences all, bool contiguous, uint32_t index_mask) {
   extern __shared__ __align__(16) unsigned char dynamic[];
   const SharedRows<kBytes> rows(reinterpret_cast<uint4*>(dynamic), all.n);
-  // The places of a row follow each other; an odd pitch keeps the lanes' rows in different banks.
+  // The places of a row are contiguous; an odd pitch keeps the lanes' rows in different banks.
   const uint32_t pitch = all.k | 1;
   auto* indices = reinterpret_cast<uint32_t*>(dynamic + kThreads<kBytes> * rows.vectors_per_row() * 16);
   const uint64_t first = uint64_t{blockIdx.x} * kThreads<kBytes>;
@@ -194,7 +194,7 @@ class TopKThreads final : public Kernel {
     const uint32_t n = sequences.n;
     const bool whole = n % kElements == 0;
     contiguous_ = whole && sequences.nest.loops[0].strides[kInput] == n;
-    // Padding is word 0, for which an index is kept free; rows without padding have none to keep.
+    // Padding is word 0, for which an index is reserved; rows without padding need none.
     index_mask_ = std::bit_ceil(whole && n % kPlaces == 0 ? n : n + 1) - 1;
     shared_bytes_ = kThreads<kBytes> * ((n + kElements - 1) / kElements * 16 + (sequences.k | 1) * 4);
   }

@@ -1,5 +1,5 @@
-// cuda.transposed: sequences whose elements are not neighbours, copied to the temporary resource
-// as rows; then what is best for rows.
+// cuda.transposed: sequences whose elements are not contiguous are copied to the temporary resource as rows;
+// then the best kernel for rows runs.
 #include <algorithm>
 #include <memory>
 
@@ -14,8 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr uint32_t kTile = 64;  // sequences, and elements of each
 
-// A tile per block: lanes are sequences, neighbours in memory, while it is read, elements while it
-// is written.
+// A tile per block: lanes are sequences, contiguous in memory, while it is read, and elements while it is
+// written.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
     Transpose(const __grid_constant__ CudaSequences all, UnsignedOf<kBytes>* rows) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The same where elements are nearer to each other than sequences: lanes are elements.
+// The same if elements are closer to each other than sequences: lanes are elements.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
     Gather(const __grid_constant__ CudaSequences all, UnsignedOf<kBytes>* rows) {
@@ -88,7 +88,7 @@ class TopKTransposed final : public CompositeKernel {
   const uint32_t of_rows_;
 };
 
-// The problem that is left: a dimension per loop over the sequences, then the axis.
+// The remaining problem: a dimension per loop over the sequences, then the axis.
 TopKProblem ProblemOfRows(const TopKProblem& problem, const CudaSequences& all) {
   TopKProblem rows = problem;
   TensorDesc* const tensors[] = {&rows.input, &rows.value, &rows.index};
@@ -127,13 +127,12 @@ std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerCont
     return nullptr;
   }
   LoweredOperator of_rows;
-  const Status chosen =
-      ChooseKernel(ProblemOfRows(problem, sequences), context.ForPart(), &of_rows);
+  const Status chosen = ChooseKernel(ProblemOfRows(problem, sequences), context.ForPart(), &of_rows);
   if (!chosen.ok()) {
     *why_not = StrCat("of rows: ", chosen.message());
     return nullptr;
   }
-  // These read sequences as they are as fast as from a copy.
+  // These read sequences in place as fast as from a copy.
   if ((of_rows.abilities & kReadsAnyStride) != 0) {
     *why_not = StrCat("rows would be left to ", of_rows.implementation, ", which does not need them");
     return nullptr;
