@@ -78,8 +78,7 @@ Status ChooseAdapter(const std::string& wanted, Adapter* out) {
   ANYDML_RETURN_IF_ERROR(ListAdapters(&adapters));
   if (adapters.empty()) return Status(Code::kUnsupported, "this machine has no adapter");
   const std::string lower = Lower(wanted);
-  // A number or an id means exactly one, "cuda" the first of its kind; only then are names
-  // searched for the text.
+  // A number or an id selects exactly one, "cuda" the first of its kind; only then are descriptions searched.
   auto chosen = std::find_if(adapters.begin(), adapters.end(), [&](const Adapter& adapter) {
     return lower == adapter.id || lower == std::to_string(&adapter - adapters.data()) ||
            adapter.id.starts_with(lower + ":");

@@ -25,8 +25,8 @@ struct Adapter {
 // Best first.
 Status ListAdapters(std::vector<Adapter>* out);
 
-// By number in the list, by id, by kind (the id up to its colon), or by a part of the description (case does
-// not matter); the first one for an empty `wanted`.
+// By index in the list, by id, by kind (the id up to its colon), or by a part of the description (ignoring
+// case); the first one if `wanted` is empty.
 Status ChooseAdapter(const std::string& wanted, Adapter* out);
 
 }  // namespace anydml::tools

@@ -53,7 +53,7 @@ const DML_OPERATOR_DESC* CDesc::Operators(const OperatorDesc* operators, size_t 
 }
 
 void CDesc::Write(const FieldSchema& field, const FieldValue& value) {
-  // Arrays, operators and ScaleBias are pointers in the struct, everything else lies in it.
+  // Arrays, operators and ScaleBias are pointers in the struct; everything else is inside it.
   if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
     Store(field, Tensors(tensor, 1));
   } else if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&value)) {

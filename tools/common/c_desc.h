@@ -1,4 +1,4 @@
-// The C structs of an operator description, as CreateOperator takes them.
+// The C structs of an operator description, for CreateOperator.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace anydml::tools {
 
-// Owns everything that the structs point to, but the description's arrays: `desc`
-// has to stay alive and unchanged.
+// Owns everything that the structs point to, except the description's arrays: `desc` must stay alive and
+// unchanged.
 class CDesc {
  public:
   explicit CDesc(const OperatorDesc& desc);
@@ -31,7 +31,7 @@ class CDesc {
   void Store(const FieldSchema& field, const T& value);
 
   std::vector<std::byte> bytes_;
-  // Deques: pointers to elements stay valid while more are added.
+  // Deques, because pointers to elements must stay valid while more are added.
   std::deque<DML_BUFFER_TENSOR_DESC> buffers_;
   std::deque<std::vector<DML_TENSOR_DESC>> tensors_;
   std::vector<std::unique_ptr<CDesc>> nested_;

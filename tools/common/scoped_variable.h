@@ -1,4 +1,4 @@
-// A variable of the environment, for a while.
+// Sets an environment variable temporarily.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace anydml::tools {
 
-// Sets the variable (or, given nothing, unsets it), and back to what it was.
+// Sets the variable (or, given nothing, unsets it), and restores it on destruction.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::optional<std::string>& value) : name_(name) {

@@ -10,10 +10,10 @@ namespace anydml::tools {
 namespace {
 
 constexpr D3D12_RESOURCE_STATES kUnorderedAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-// Large tensors go to the device and back in parts of this size, or staging would take as much memory as
-// they.
+// Large tensors are copied in parts of this size; otherwise staging buffers would take as much memory as the
+// tensors.
 constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
-constexpr uint64_t kMaxStagedBytes = 8 * kStagingBytes;  // before something is executed
+constexpr uint64_t kMaxStagedBytes = 8 * kStagingBytes;  // then the copies are executed
 constexpr uint32_t kHeapDescriptors = 256;
 
 DML_BINDING_DESC BufferBinding(const DML_BUFFER_BINDING& binding) {
@@ -21,7 +21,7 @@ DML_BINDING_DESC BufferBinding(const DML_BUFFER_BINDING& binding) {
   return {DML_BINDING_TYPE_BUFFER, &binding};
 }
 
-// The descriptions point into `bindings`, which has to outlive them.
+// The descriptions point into `bindings`, which must outlive them.
 std::vector<DML_BINDING_DESC> BindingDescs(std::span<const DML_BUFFER_BINDING> bindings) {
   std::vector<DML_BINDING_DESC> descs;
   for (const DML_BUFFER_BINDING& binding : bindings) descs.push_back(BufferBinding(binding));
@@ -40,13 +40,12 @@ Status Session::Create(const SessionOptions& options, std::unique_ptr<Session>* 
 }
 
 Status Session::CreateDevices(const SessionOptions& options) {
-  // Read by the library when the devices are made.
+  // The library reads it when the devices are created.
   if (!options.feature_level.empty()) setenv("ANYDML_FEATURE_LEVEL", options.feature_level.c_str(), 1);
   if (!options.implementation.empty()) setenv("ANYDML_IMPLEMENTATION", options.implementation.c_str(), 1);
 
-  // Both debug layers: Direct3D's for the queue of messages, which the tool reads
-  // and prints itself, DirectML's to be told what the data does wrong (an index
-  // out of range).
+  // Both debug layers: Direct3D's for the message queue, which the tool reads and prints itself; DirectML's
+  // for reports of errors in data (an index out of range).
   ComPtr<ID3D12Debug4> debug;
   ANYDML_RETURN_IF_ERROR(Check(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)), "asking for the debug layer"));
   debug_ = options.debug;
@@ -107,7 +106,7 @@ Status Session::Check(HRESULT result, const char* what) {
   return Status(static_cast<Code>(static_cast<uint32_t>(result)), sentence);
 }
 
-// The first stored error, and forgets the others: they follow from it.
+// The first stored error; clears the others, which follow from it.
 std::string Session::TakeMessages() {
   std::string first;
   if (!messages_) return first;  // the device could not be created
@@ -162,7 +161,7 @@ Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>*
   ANYDML_RETURN_IF_ERROR(
       CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COPY_DEST, bytes.size(), out));
   for (uint64_t done = 0; done < bytes.size(); done += part_bytes) {
-    if (done > 0) ANYDML_RETURN_IF_ERROR(SubmitAndWait());  // then the staging buffer is free again
+    if (done > 0) ANYDML_RETURN_IF_ERROR(SubmitAndWait());  // afterwards the staging buffer is free again
     const std::span<const std::byte> part = bytes.subspan(done, std::min(part_bytes, bytes.size() - done));
     void* mapped = nullptr;
     const D3D12_RANGE nothing_read{};
@@ -197,7 +196,7 @@ Status Session::Wrap(void* memory, uint64_t bytes, ComPtr<ID3D12Resource>* out) 
   return {};
 }
 
-// Room for so many in the heap, or in a new one. Those of commands that were executed are free again.
+// Makes room for this many in the heap, or in a new one. Those of executed commands are free again.
 Status Session::ReserveDescriptors(uint32_t count) {
   if (heap_ && heap_->GetDesc().NumDescriptors - used_descriptors_ >= count) return {};
   if (heap_) keep_alive_.emplace_back(std::move(heap_));
@@ -209,7 +208,7 @@ Status Session::ReserveDescriptors(uint32_t count) {
   return Check(device_->CreateDescriptorHeap(&desc, IID_PPV_ARGS(&heap_)), "creating the descriptor heap");
 }
 
-// Each dispatch of a list has descriptors of its own: none is overwritten before it has been executed.
+// Each dispatch of a list has its own descriptors: none is overwritten before execution.
 Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table) {
   const uint32_t count = std::max(1u, dispatchable->GetBindingProperties().RequiredDescriptorCount);
   ANYDML_RETURN_IF_ERROR(ReserveDescriptors(count));
@@ -420,11 +419,11 @@ bool Session::removed() const {
 }
 
 void Session::Discard() {
-  // What was executed may have been left without waiting for it.
+  // Executed work may not have been waited for.
   if (SUCCEEDED(queue_->Signal(fence_.Get(), ++fence_value_))) {
     fence_->SetEventOnCompletion(fence_value_, nullptr);
   }
-  list_->Close();  // fails when something wrong was recorded, and is closed all the same
+  list_->Close();  // fails if something invalid was recorded, but closes nevertheless
   allocator_->Reset();
   list_->Reset(allocator_.Get(), nullptr);
   ForgetRecorded();

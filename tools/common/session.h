@@ -1,5 +1,5 @@
-// A Direct3D 12 device with one queue and a DirectML device on it, for programs
-// that run one operator at a time on host data. Only the public API is used.
+// A Direct3D 12 device with one queue and a DirectML device on it, for programs that run one operator at a
+// time on host data. Uses only the public API.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +20,29 @@ namespace anydml::tools {
 
 struct SessionOptions {
   std::string adapter;         // as for ChooseAdapter; empty: the first one
-  std::string feature_level;   // "5.0": hold the device to it; empty: what it has
-  std::string implementation;  // "cpu.reference": force it; empty: the best that fits
-  bool debug = true;           // false: without the debug layers, as what is timed should run
+  std::string feature_level;   // "5.0": the level to limit the device to; empty: no limit
+  std::string implementation;  // "cpu.reference": the implementation to force; empty: the best that fits
+  bool debug = true;           // false: without the debug layers, for timing
 };
 
-// A tensor's bytes, TotalTensorSizeInBytes of them; empty: an absent optional tensor.
+// A tensor's TotalTensorSizeInBytes bytes; empty: an absent optional tensor.
 using HostBuffer = std::vector<std::byte>;
 
 struct RunResult {
   std::vector<HostBuffer> outputs;
   std::string explanation;  // which implementation was chosen, and why not the others
-  // What execution had to say about the data (the first index out of range); empty when nothing.
+  // What execution reported about the data (the first index out of range); empty if nothing.
   std::string data_error;
 };
 
-// Compiled, and initialised by the next execution.
+// A compiled operator, which the next execution initialises.
 struct CompiledOperator {
   Microsoft::WRL::ComPtr<IDMLCompiledOperator> compiled;
-  Microsoft::WRL::ComPtr<ID3D12Resource> persistent;  // null when it needs none
+  Microsoft::WRL::ComPtr<ID3D12Resource> persistent;  // null if it needs none
   std::string explanation;                            // as in RunResult
 };
 
-// A graph to be compiled: operators, their names, and edges between them.
+// A graph to compile: operators, their names, and edges between them.
 struct GraphPlan {
   struct Node {
     const DML_OPERATOR_DESC* desc;
@@ -56,87 +56,85 @@ struct GraphPlan {
   std::vector<DML_INTERMEDIATE_GRAPH_EDGE_DESC> intermediate_edges;
 };
 
-// A closed command list with all that it uses, to be executed as often as one likes.
+// A closed command list and everything that it uses, to execute any number of times.
 struct RecordedList {
   Microsoft::WRL::ComPtr<ID3D12CommandAllocator> allocator;
   Microsoft::WRL::ComPtr<ID3D12GraphicsCommandList> list;
-  Microsoft::WRL::ComPtr<ID3D12Resource> timestamps;  // of its two ends; null when it has none
+  Microsoft::WRL::ComPtr<ID3D12Resource> timestamps;  // of its beginning and end; null if it has none
   std::vector<Microsoft::WRL::ComPtr<IUnknown>> keep_alive;
 };
 
-// After a failure later than CompileOperator a session is unusable, but for Discard.
+// After a failure later than CompileOperator, only Discard is allowed on a session.
 class Session {
  public:
   static Status Create(const SessionOptions& options, std::unique_ptr<Session>* out);
 
-  // The highest feature level that the device grants.
+  // The highest feature level that the device supports.
   FeatureLevel feature_level() const { return feature_level_; }
   const Adapter& adapter() const { return adapter_; }
   ID3D12CommandQueue* queue() const { return queue_.Get(); }
   bool removed() const;
   bool debug() const { return debug_; }
 
-  // Creates, compiles, initialises and executes one operator. `inputs` and
-  // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
-  // The inputs are gone when the outputs are read, so that no tensor needs more than twice its size.
+  // Creates, compiles, initialises and executes one operator. `inputs` and `output_sizes` are in binding
+  // order; a size of 0 is an absent optional tensor. The inputs are freed before the outputs are read, so
+  // that no tensor needs more than twice its size.
   Status Run(const DML_OPERATOR_DESC& desc, std::vector<HostBuffer> inputs,
              std::span<const uint64_t> output_sizes, RunResult* result);
 
-  // The steps of it, for programs with buffers of their own. Bindings are in binding
-  // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
-  // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
+  // The same in steps, for programs with their own buffers. Bindings are in binding order, absent ones with a
+  // null Buffer; `owned` are the inputs for initialisation (DML_TENSOR_FLAG_OWNED_BY_DML), empty if there are
+  // none.
   Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
-  // A buffer to be written to.
+  // A buffer to write to.
   Status Allocate(uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   // A new buffer with a part of another one.
   Status Copy(ID3D12Resource* from, uint64_t offset, uint64_t bytes,
               Microsoft::WRL::ComPtr<ID3D12Resource>* out);
-  // A buffer over memory of the caller's (AnyDmlCreateBufferFromMemory), which stays until the next
-  // execution is over.
+  // A buffer over the caller's memory (AnyDmlCreateBufferFromMemory), which must stay valid until the next
+  // execution has ended.
   Status Wrap(void* memory, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                  std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
-  // The same as a graph of one node, whose inputs and outputs are the operator's; those that are not present
-  // have no edge.
+  // The same as a graph of one node, whose inputs and outputs are the operator's; absent ones have no edge.
   Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                         const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
-  // Any graph, also of operators that CreateOperator made; it is to be initialised, too.
+  // Any graph, also with operators from CreateOperator; it must be initialised, too.
   Status CreateOperator(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out);
   Status CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
   Status CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
   Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
-  // `temporary` is for operators that run one after the other and share it; null: one of its own.
+  // `temporary`: shared by operators that run one after the other; null: one of its own.
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs, ID3D12Resource* temporary = nullptr);
   // Executes what was recorded; `data_error` as in RunResult.
   Status Execute(std::string* data_error);
   Status Read(ID3D12Resource* buffer, HostBuffer* bytes);
-  // Forgets what was recorded and what was said, after a failure; the session goes on unless it is removed.
+  // Drops recorded commands and messages after a failure; the session remains usable unless it is removed.
   void Discard();
 
-  // What follows in the list sees what the dispatches before it wrote.
+  // Later commands in the list see the writes of earlier dispatches.
   void RecordBarrier();
   void RecordCopy(ID3D12Resource* target, ID3D12Resource* source, uint64_t bytes);
-  // A buffer that the host writes (reads) at `memory` as long as it exists, and what brings its bytes to
-  // another one (fills it).
+  // A buffer that the host writes (reads) at `memory` while it exists, and the copy of its bytes to another
+  // one (from it).
   Status AllocateStaging(bool upload, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out,
                          std::byte** memory);
   void RecordUpload(ID3D12Resource* target, ID3D12Resource* staging);
   void RecordReadBack(ID3D12Resource* staging, ID3D12Resource* source);
 
-  // What is recorded between the two becomes a list of its own; what was recorded before is
-  // executed first.
+  // Commands recorded between these two become a separate list; earlier commands are executed first.
   Status BeginList(bool timestamps);
   Status EndList(RecordedList* out);
-  // Timestamps of a part of such a list only, which began without them.
+  // Timestamps for a part of such a list only, which was begun without them.
   Status StartClock();
   void StopClock();
-  // Executes the list and waits for its end, and does nothing else: made to be timed. That the
-  // devices survived it says CheckDevices.
+  // Only executes the list and waits for its end, so that it can be timed. CheckDevices tells whether the
+  // devices survived.
   Status Execute(const RecordedList& list);
   Status CheckDevices();
-  // Between the two timestamps of the latest execution, by the device's clock.
+  // The time between the two timestamps of the latest execution, by the device's clock.
   Status DeviceSeconds(const RecordedList& list, double* seconds);
 
  private:
@@ -175,12 +173,12 @@ class Session {
   uint64_t fence_value_ = 0;
   FeatureLevel feature_level_ = 0;
   bool debug_ = true;
-  ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
-  bool clock_runs_ = false;          // the second of them is to come
+  ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if it has timestamps
+  bool clock_runs_ = false;          // the second timestamp is still to be recorded
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;
-  uint64_t staged_bytes_ = 0;          // that are to be uploaded by them
-  ComPtr<ID3D12DescriptorHeap> heap_;  // the dispatches' descriptors, of which so many are used
+  uint64_t staged_bytes_ = 0;          // to be uploaded by these commands
+  ComPtr<ID3D12DescriptorHeap> heap_;  // the dispatches' descriptors, and how many are in use
   uint32_t used_descriptors_ = 0;
 };
 

@@ -74,7 +74,7 @@ Status Session::EndList(RecordedList* out) {
   ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
   out->allocator = std::move(allocator_);
   out->list = std::move(list_);
-  keep_alive_.emplace_back(std::move(heap_));  // its descriptors stay as they are
+  keep_alive_.emplace_back(std::move(heap_));  // its descriptors must not change
   out->keep_alive = std::move(keep_alive_);
   ForgetRecorded();
   return CreateList();
@@ -85,7 +85,7 @@ Status Session::Execute(const RecordedList& list) { return ExecuteAndWait(list.l
 Status Session::ExecuteAndWait(ID3D12CommandList* list) {
   queue_->ExecuteCommandLists(1, &list);
   ANYDML_RETURN_IF_ERROR(Check(queue_->Signal(fence_.Get(), ++fence_value_), "signalling the fence"));
-  // Without an event the call itself waits.
+  // Without an event, the call itself waits.
   return Check(fence_->SetEventOnCompletion(fence_value_, nullptr), "waiting for the fence");
 }
 

@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kWidestEdge = 3;
 constexpr const char* kGap = "...";
 
-// How many elements to keep at each end of a long dimension; 0: all of the tensor is short
-// enough. With many dimensions fewer are kept, or the rest would still be long.
+// How many elements to print at each end of a long dimension; 0: the whole tensor is short enough. With many
+// dimensions fewer, since the text would still be long.
 uint32_t EdgeFor(const TensorDesc& tensor, uint64_t limit) {
   if (ElementCount(tensor) <= limit) return 0;
   for (uint32_t edge = kWidestEdge; edge > 1; --edge) {
@@ -78,7 +78,7 @@ class Printer {
     text_ += ']';
   }
 
-  // Rows on lines of their own, blank lines between matrices.
+  // Rows on separate lines, blank lines between matrices.
   void Separate(uint32_t dimension) {
     const uint32_t inner = tensor_.rank - 1 - dimension;
     if (inner == 0) {

@@ -1,4 +1,4 @@
-// Tensors as text, the way the documentation prints them.
+// Tensors as text, in the documentation's format.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace anydml::tools {
 
-// Tensors with more elements than this are shortened: up to three elements at each
-// end of every dimension, "..." in between.
+// Tensors with more elements are shortened: up to three elements at each end of every dimension, "..." in
+// between.
 inline constexpr uint64_t kDefaultPrintLimit = 1000;
 
 // One element of many; floats with the fewest digits that read back as the same value.
 std::string ElementToString(DataType type, const std::byte* data, uint64_t index);
 
-// Nested brackets with aligned columns. `data` holds at least the tensor's span.
+// Nested brackets with aligned columns. `data` has at least the tensor's span.
 std::string TensorToString(const TensorDesc& tensor, std::span<const std::byte> data,
                            uint64_t print_limit = kDefaultPrintLimit);
 

@@ -16,7 +16,7 @@ namespace anydml::tools {
 namespace {
 
 constexpr size_t kSize = 16, kDigits = 10;
-constexpr size_t kInARow = 5;  // pictures beside each other
+constexpr size_t kInARow = 5;  // pictures side by side
 
 char Shade(std::byte ink) { return " .:+*#%@"[std::to_integer<unsigned>(ink) / 32]; }
 
@@ -34,7 +34,7 @@ void PrintPictures(std::span<const std::byte> pictures, size_t begin, size_t end
   }
 }
 
-// The pictures are of the digits in their order.
+// The pictures show the digits in order.
 int PrintAnswers(std::span<const double> probabilities, size_t begin, size_t end) {
   int wrong = 0;
   std::string line = "  ";

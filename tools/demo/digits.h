@@ -1,11 +1,11 @@
-// A model of our own, which tells digits apart (examples/digits).
+// Our own model, which recognises digits (examples/digits).
 #pragma once
 
 #include "common/session.h"
 
 namespace anydml::tools {
 
-// Prints pictures and what the model makes of them; `wrong` is how many answers are.
+// Prints pictures and the model's answers; `wrong` is the number of wrong answers.
 Status RunDigits(Session* session, int* wrong);
 
 }  // namespace anydml::tools

@@ -1,4 +1,5 @@
-// Runs the examples of the TOP_K1 and SCATTER_ND pages and compares every number; then a trained model.
+// Runs the examples of the TOP_K1 and SCATTER_ND documentation and compares every number; then a trained
+// model.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -147,8 +148,8 @@ void RunTopK1Examples(Demo* demo) {
               HostTensor({1, 1, 3, 3}, Indices{0, 1, 2, 0, 1, 2, 0, 1, 2}));
 }
 
-// The page prints FLOAT32 indices and unequal dimension counts, which are misprints;
-// this is the same example in its legal form.
+// The documentation prints FLOAT32 indices and unequal dimension counts, which are misprints; this is the
+// same example in its legal form.
 void RunScatterNdExample(Demo* demo) {
   demo->ScatterNd("the page's example", HostTensor({1, 8}, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}),
                   HostTensor({4, 1}, std::vector<uint32_t>{4, 3, 1, 7}),
@@ -156,8 +157,8 @@ void RunScatterNdExample(Demo* demo) {
                   HostTensor({1, 8}, std::vector<float>{1, 11, 3, 10, 9, 6, 7, 12}));
 }
 
-// The page gives only the sizes: a {1,2} array of 3-coordinate tuples, each of
-// which replaces a {6,7} slice.
+// The documentation gives only the sizes: a {1,2} array of 3-coordinate tuples, each of which replaces a
+// {6,7} slice.
 void RunScatterNdSizesExample(Demo* demo) {
   constexpr size_t kSlice = 6 * 7;
   std::vector<float> input(3 * 4 * 5 * kSlice);

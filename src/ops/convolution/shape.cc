@@ -103,7 +103,7 @@ void SetWindows(const ConvolutionFields& fields, const TensorDesc& output, Convo
 }
 
 // Clients declare outputs larger than the formula's and mean OutputPadding, which is less than a stride or a
-// dilation. The formula is checked only if padding leaves nothing.
+// dilation. So outputs are checked only if padding removes everything.
 Status CheckBackward(const ConvolutionFields& fields, uint32_t d, uint32_t output) {
   const uint64_t unpadded = UnpaddedSize(fields, d), padding = Padding(fields, d);
   const uint32_t step = std::max(fields.strides[d], fields.dilations[d]);

@@ -48,7 +48,7 @@ Status ReadCase(const JsonNode& node, ConformanceCase* out) {
   return {};
 }
 
-// Every model of a folder is judged: one that nobody expects anything of would pass unseen.
+// Every model of a folder needs an expectation: otherwise it would not be tested, unnoticed.
 Status CheckAllExpected(const fs::path& folder, const JsonNode& models) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
@@ -86,7 +86,7 @@ Status LoadGroup(const fs::path& file, const std::string& group, std::vector<Con
   return CheckAllExpected(file.parent_path(), *models);
 }
 
-// What the buffer has from the start and is to keep (gaps, what is behind a tensor) is compared exactly.
+// Bytes of the buffer that must not change (gaps, bytes after a tensor) are compared exactly.
 Status ReadTolerance(const JsonNode& node, const ModelBuffer& buffer, ExpectCommand* out) {
   constexpr std::string_view kKeys[] = {"ulps", "relative", "absolute"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
@@ -103,7 +103,7 @@ Status ReadTolerance(const JsonNode& node, const ModelBuffer& buffer, ExpectComm
   return {};
 }
 
-// What stands in the place of a writeFile command.
+// Replaces a writeFile command.
 Status ReadExpectation(const ConformanceCase& test, const ModelBuffer& buffer, ExpectCommand* out) {
   const JsonNode outputs(test.expected_path, test.outputs, StrCat("models.", test.name, ".outputs"));
   std::optional<JsonNode> values;

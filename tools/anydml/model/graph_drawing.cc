@@ -41,7 +41,7 @@ std::string Label(std::span<const std::string> lines) {
   return StrCat("\"", text, "\"");
 }
 
-// "node 0 ... + node 1 ...", a node a line.
+// "node 0 ... + node 1 ...", one node per line.
 std::vector<std::string> Lines(const DrawnStep& step) {
   std::vector<std::string> lines;
   std::string_view rest = step.name;
@@ -55,7 +55,7 @@ std::vector<std::string> Lines(const DrawnStep& step) {
   return lines;
 }
 
-// Draws one graph; `prefix` keeps its names apart from those of others.
+// Draws one graph; `prefix` distinguishes its names from those of others.
 class DotWriter {
  public:
   DotWriter(std::string prefix, std::string* text) : prefix_(std::move(prefix)), text_(*text) {}
@@ -85,7 +85,7 @@ class DotWriter {
     if (tensor.kind == Kind::kOutput) Arrow(box, Ellipse(tensor), tensor);
   }
 
-  // Of what no step writes, and of graph outputs.
+  // For tensors that no step writes, and for graph outputs.
   std::string Ellipse(const DrawnTensor& tensor) {
     constexpr const char* kNames[] = {"none", "input", "output", "between", "constant"};
     std::string name = StrCat(prefix_, "_", kNames[static_cast<size_t>(tensor.kind)], tensor.index);

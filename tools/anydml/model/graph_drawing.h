@@ -1,4 +1,4 @@
-// Graphs for people: as lines of text, and in Graphviz's language.
+// Drawings of graphs: as lines of text, and in Graphviz's language.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace anydml::tools {
 
 struct DrawnTensor {
   enum class Kind { kNone, kInput, kOutput, kBetween, kConstant };
-  Kind kind = Kind::kNone;  // none: an optional tensor that is absent
-  uint32_t index = 0;       // tensors of the same kind and index are the same
+  Kind kind = Kind::kNone;  // kNone: an optional tensor that is absent
+  uint32_t index = 0;       // unique among tensors of the same kind
   std::string name;         // "filter"
   std::string what;         // "FLOAT32 [1,3,224,224]"
 };
 
 struct DrawnStep {
   std::string name;            // 'node 0 "conv" (CONVOLUTION)'
-  std::string implementation;  // "cpu.tiles"; empty: not known yet
+  std::string implementation;  // "cpu.tiles"; empty: unknown
   std::vector<DrawnTensor> inputs;
   std::vector<DrawnTensor> outputs;
 };
 
-// Steps in an order in which they can run; those that write a tensor come before those that read it.
+// Steps in an order in which they can run: the writers of a tensor come before its readers.
 struct DrawnGraph {
   std::string title;
   std::vector<DrawnStep> steps;
@@ -37,7 +37,7 @@ std::string ListGraph(const DrawnGraph& graph);
 // One drawing with a frame for each graph.
 std::string GraphsToDot(std::span<const DrawnGraph> graphs);
 
-// An array: [{"name", "implementation" where it is known, "inputs", "outputs": [NAME or null]}]
+// An array: [{"name", "implementation" if known, "inputs", "outputs": [NAME or null]}]
 void WriteGraph(const DrawnGraph& graph, JsonWriter* json);
 
 }  // namespace anydml::tools

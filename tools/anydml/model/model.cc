@@ -6,7 +6,7 @@
 namespace anydml::tools {
 namespace {
 
-// Text; large data belongs into files of its own.
+// A limit for text; large data should be in separate files.
 constexpr uint64_t kMaxModelBytes = uint64_t{256} << 20;
 
 Status ReadModel(const JsonNode& root, const ModelFolder& folder, Model* out) {

@@ -1,5 +1,5 @@
-// A model in the JSON format of Microsoft's DxDispatch tool: buffers, operators on
-// them, and commands. Everything is read and checked before anything runs.
+// A model in the JSON format of Microsoft's DxDispatch tool: buffers, operators on them, and commands.
+// Everything is read and checked before anything runs.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ namespace anydml::tools {
 
 struct ModelBuffer {
   std::string name;
-  DataType type = DataType::kUnknown;  // of the initial values; kUnknown: they are of several types
-  std::vector<uint32_t> sizes;         // of the file they came from, otherwise their number
+  DataType type = DataType::kUnknown;  // of the initial values; kUnknown: several types
+  std::vector<uint32_t> sizes;         // those of the file with the values, otherwise their number
   std::vector<std::byte> bytes;        // the whole buffer
-  // The part that was given values: what is printed and written.
+  // The part with initial values, which is printed and written.
   uint64_t values_offset = 0;
   uint64_t values_bytes = 0;
 
-  // Only where they are of one type.
+  // Only valid for values of a single type.
   uint64_t value_count() const {
     return std::accumulate(sizes.begin(), sizes.end(), uint64_t{1}, std::multiplies<>());
   }
@@ -37,7 +37,7 @@ struct ModelBinding {
   static constexpr size_t kAbsent = SIZE_MAX;
 
   size_t buffer = kAbsent;  // index into Model::buffers
-  uint64_t offset = 0;      // in bytes; the binding goes on to the end of the buffer
+  uint64_t offset = 0;      // in bytes; the binding extends to the end of the buffer
 };
 
 struct ModelOperator {
@@ -46,7 +46,7 @@ struct ModelOperator {
   OperatorDesc desc;
   uint32_t execution_flags = 0;
   bool as_graph = false;            // compiled as a graph of one node
-  std::vector<ModelBinding> owned;  // one per input, or empty when DirectML owns none
+  std::vector<ModelBinding> owned;  // one per input, or empty if DirectML owns none
 };
 
 struct DispatchCommand {
@@ -73,8 +73,8 @@ struct ExpectCommand {
   std::vector<std::byte> values;  // of the buffer's type
   double relative_tolerance = 0;
   double absolute_tolerance = 0;
-  uint32_t ulps = 0;        // of FLOAT32 and FLOAT16: so many units in the last place will do, too
-  std::vector<bool> exact;  // elements that no tolerance is for; none when it is empty
+  uint32_t ulps = 0;        // for FLOAT32 and FLOAT16: the allowed error in ulps
+  std::vector<bool> exact;  // elements that must match exactly; empty: none
 };
 
 struct ModelCommand {
@@ -86,20 +86,20 @@ struct Model {
   std::vector<ModelBuffer> buffers;
   std::vector<ModelOperator> operators;
   std::vector<ModelCommand> commands;
-  // The indices of those that a file names.
+  // The indices of named ones.
   std::unordered_map<std::string, size_t> buffers_by_name;
   std::unordered_map<std::string, size_t> operators_by_name;
 };
 
-// Where a model's files are. Models come from anywhere: unless `allow_outside` is set, one that names a file
-// outside of the folder, be it through a symbolic link, is refused.
+// The folder of a model's files. Models may come from anywhere: unless `allow_outside` is set, one that names
+// a file outside the folder, even through a symbolic link, is refused.
 struct ModelFolder {
   std::filesystem::path path;
   bool allow_outside = false;
 };
 
 Status LoadModel(const std::string& path, bool allow_outside, Model* out);
-// `name` stands for the file in the sentences that explain a failure.
+// `name` is the file's name in error messages.
 Status ParseModel(const std::string& name, std::string_view text, const ModelFolder& folder, Model* out);
 
 }  // namespace anydml::tools

@@ -18,7 +18,7 @@ namespace {
 // Before they are packed.
 uint32_t ElementBytes(DataType type) { return BitSize(Unpacked(type)) / 8; }
 
-// So much room that Place need not move the elements.
+// Enough room that Place need not move the elements.
 uint64_t PaddedBytes(DataType type, uint64_t count) { return count * ElementBytes(type) + 3; }
 
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
@@ -67,7 +67,7 @@ T Load(const Scalar& scalar) {
   return value;
 }
 
-// value += delta. Integers wrap around: unsigned arithmetic of the same width.
+// value += delta. Integers wrap: unsigned arithmetic of the same width.
 template <typename T>
 void AddTo(Scalar* value, const Scalar& delta) {
   const T sum = static_cast<T>(Load<T>(*value) + Load<T>(delta));
@@ -210,7 +210,7 @@ Status ReadValues(const JsonNode& node, const ModelFolder& folder, ModelBuffer* 
       "needs valueCount with value, with valueStart and valueDelta or with randomSeed; or sourcePath");
 }
 
-// Values to their place in a buffer of the size that was asked for.
+// Puts values to their place in a buffer of the requested size.
 Status Place(const JsonNode& node, uint64_t before, ModelBuffer* out) {
   constexpr uint64_t kAlignment = 4;  // of every DirectML tensor
   out->values_bytes = out->bytes.size();
@@ -243,7 +243,7 @@ Status ReadDataType(const JsonNode& node, DataType* type) {
 }
 
 Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
-  // An element and what separates it from the next one are at least two characters.
+  // An element and its separator take at least two characters.
   bytes->reserve(bytes->size() + PaddedBytes(type, node.value().list.size() / 2 + 1));
   return node.ForEachLeaf([type, bytes](const JsonNode& leaf) -> Status {
     Scalar scalar{};
@@ -319,7 +319,7 @@ Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(node.Require("initialValues", &values));
   ANYDML_RETURN_IF_ERROR(ReadValues(*values, folder, out));
-  if (out->sizes.empty() && out->type != DataType::kUnknown) {  // of a file they are known and packed
+  if (out->sizes.empty() && out->type != DataType::kUnknown) {  // those from a file are known and packed
     out->sizes = {static_cast<uint32_t>(out->bytes.size() / ElementBytes(out->type))};
     Pack(out->type, &out->bytes);
   }

@@ -1,4 +1,4 @@
-// Commands, and what they bind.
+// Commands and their bindings.
 #include <algorithm>
 
 #include "anydml/cli/suggest.h"
@@ -10,7 +10,7 @@
 namespace anydml::tools {
 namespace {
 
-// The index of the buffer or operator that a string names.
+// The index of the buffer or operator with this name.
 Status FindNamed(const JsonNode& node, const char* what,
                  const std::unordered_map<std::string, size_t>& indices, size_t* index) {
   std::string name;
@@ -21,12 +21,13 @@ Status FindNamed(const JsonNode& node, const char* what,
   }
   std::vector<std::string_view> names;
   for (const auto& entry : indices) names.push_back(entry.first);
-  std::sort(names.begin(), names.end());  // of several that are as near always the same one
+  std::sort(names.begin(), names.end());  // so that the suggestion among equally similar names is always the
+                                          // same
   return node.Error("there is no ", what, " '", Printable(name), "'", DidYouMean(name, names));
 }
 
-// A buffer's name, or {"name": ..., "elementOffset": ...}. What only shaders and ONNX
-// models look at is accepted and has no effect, as in the tool that the format is of.
+// A buffer's name, or {"name": ..., "elementOffset": ...}. Members for shaders and ONNX models are accepted
+// and ignored, as in the original tool.
 Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) {
   if (node.kind() == JsonNode::Kind::kString) {
     return FindNamed(node, "resource", model.buffers_by_name, &out->buffer);
@@ -59,7 +60,7 @@ Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) 
   return {};
 }
 
-// A tensor field's tensors; one that is absent is null, but an absent array has none.
+// The tensors of a tensor field; an absent tensor is null, but an absent array has none.
 std::vector<const TensorDesc*> TensorsOf(const FieldValue& value, const FieldSchema& field) {
   std::vector<const TensorDesc*> tensors;
   if (const auto* array = std::get_if<std::vector<TensorDesc>>(&value)) {
@@ -70,8 +71,8 @@ std::vector<const TensorDesc*> TensorsOf(const FieldValue& value, const FieldSch
   return tensors;
 }
 
-// Whether the tensor is bound for initialisation. An output never is; a description with the
-// flag on one is for the library to refuse.
+// Whether the tensor is bound at initialisation. An output never is; the library refuses a description with
+// that flag on one.
 bool IsOwned(const FieldSchema& field, const TensorDesc& tensor) {
   return field.kind == FieldKind::kInput && tensor.owned_by_dml;
 }
@@ -91,7 +92,7 @@ Status BindTensor(const JsonNode& node, const Model& model, const FieldSchema& f
                     "' has ", bytes, out->offset > 0 ? " from that offset on" : "");
 }
 
-// All tensors of one field; `given` is what the model binds to it.
+// All tensors of one field; `given` is the model's binding for it.
 Status BindField(const JsonNode& parent, const std::optional<JsonNode>& given, const Model& model,
                  const FieldSchema& field, const FieldValue& value, bool initial,
                  std::vector<ModelBinding>* out) {

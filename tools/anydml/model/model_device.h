@@ -10,14 +10,14 @@
 
 namespace anydml::tools {
 
-// The session has to outlive it.
+// The session must outlive it.
 class ModelOnDevice {
  public:
   ModelOnDevice(Model model, Session* session) : model_(std::move(model)), session_(session) {}
 
-  // Uploads the buffers, whose bytes the model has no longer then, and compiles the operators.
+  // Uploads the buffers, moving their bytes out of the model, and compiles the operators.
   Status Prepare();
-  // The same with all dispatches as one graph, what no command shows goes nowhere.
+  // The same with all dispatches as one graph; results that no command shows are dropped.
   Status PrepareAsGraph();
 
   const Model& model() const { return model_; }
@@ -31,7 +31,8 @@ class ModelOnDevice {
  private:
   Status Upload();
   Status Compile(const ModelOperator& op);
-  // Of values of the graph; none of those that DirectML owns, or of these alone.
+  // Bindings for values of the graph: those that DirectML does not own or, with `owned`, only those that it
+  // owns.
   std::vector<DML_BUFFER_BINDING> BindValues(const std::vector<uint32_t>& values, bool owned) const;
   std::vector<DML_BUFFER_BINDING> Bind(const std::vector<ModelBinding>& bindings) const;
 
@@ -42,7 +43,7 @@ class ModelOnDevice {
   ModelGraph graph_;
 };
 
-// The same failure, with the place in front.
+// The same failure, prefixed with the position.
 Status At(const std::string& where, const Status& status);
 
 }  // namespace anydml::tools

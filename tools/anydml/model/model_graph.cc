@@ -11,7 +11,7 @@
 namespace anydml::tools {
 namespace {
 
-// The bytes of a buffer that hold a value.
+// The bytes of a buffer that contain a value.
 struct Extent {
   uint64_t begin;
   uint64_t end;
@@ -83,7 +83,7 @@ class Maker {
   Status Read(const std::string& where, const ModelBinding& binding, const TensorDesc& tensor,
               uint32_t* value) {
     const uint64_t begin = binding.offset, end = begin + tensor.total_bytes;
-    // What DirectML owns was bound before the first dispatch.
+    // Inputs that DirectML owns were bound before the first dispatch.
     if (!tensor.owned_by_dml) {
       const auto& extents = written_[binding.buffer];
       for (auto latest = extents.rbegin(); latest != extents.rend(); ++latest) {
@@ -105,7 +105,7 @@ class Maker {
     return {};
   }
 
-  // The graph input of what is in the buffer from the beginning. One has a place and an owner.
+  // The graph input for a buffer's initial contents. Each has a place and an owner.
   uint32_t InputAt(const ModelBinding& binding, const TensorDesc& tensor) {
     auto& known = initial_[binding.buffer];
     const auto same = std::find_if(known.begin(), known.end(), [&](const Extent& extent) {
@@ -122,7 +122,7 @@ class Maker {
     return value;
   }
 
-  // What it replaces in part only stays, so that reading the rest is noticed.
+  // Values that it replaces only partially stay listed, so that reading their rest is detected.
   void Write(const ModelBinding& binding, uint64_t bytes, uint32_t value) {
     const uint64_t begin = binding.offset, end = begin + bytes;
     auto& extents = written_[binding.buffer];
@@ -138,8 +138,8 @@ class Maker {
   const Model& model_;
   const bool only_shown_;
   ModelGraph& graph_;
-  std::vector<std::vector<Extent>> written_;  // of each buffer: by dispatches so far, in their order
-  std::vector<std::vector<Extent>> initial_;  // of each buffer: what dispatches read of its initial values
+  std::vector<std::vector<Extent>> written_;  // per buffer: what dispatches have written so far, in order
+  std::vector<std::vector<Extent>> initial_;  // per buffer: what dispatches read of its initial values
 };
 
 }  // namespace

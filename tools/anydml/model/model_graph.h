@@ -1,5 +1,5 @@
-// The dispatches of a model as one DirectML graph: what one of them writes to a buffer and another reads
-// there flows along an edge.
+// The dispatches of a model as one DirectML graph: data that one dispatch writes to a buffer and another one
+// reads there flow along an edge.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace anydml::tools {
 struct ModelGraph {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  // A tensor that is in a buffer for a while.
+  // A tensor that is in a buffer for some time.
   struct Value {
     size_t buffer = 0;
     uint64_t offset = 0;                 // in the buffer
-    const TensorDesc* tensor = nullptr;  // as it is written; of a graph input as it is read first
-    uint32_t node = kNone;               // that writes it; none: a graph input
-    uint32_t port = 0;                   // which of that node's outputs, or of the graph inputs
-    uint32_t output = kNone;             // which of the graph outputs, if it is one
+    const TensorDesc* tensor = nullptr;  // as it is written; for a graph input as it is first read
+    uint32_t node = kNone;               // its writer; kNone: a graph input
+    uint32_t port = 0;                   // index among that node's outputs, or among the graph inputs
+    uint32_t output = kNone;             // index among the graph outputs, if it is one
     bool is_read = false;
     bool is_shown = false;  // by a command of the model
   };
-  // A dispatch. Values; kNone: an optional tensor that is absent.
+  // A dispatch. Indices of values; kNone: an optional tensor that is absent.
   struct Node {
     size_t op = 0;
     std::vector<uint32_t> inputs;
@@ -37,15 +37,15 @@ struct ModelGraph {
   std::vector<Node> nodes;
   std::vector<uint32_t> inputs;   // values
   std::vector<uint32_t> outputs;  // values
-  uint32_t execution_flags = 0;   // that all dispatches have
+  uint32_t execution_flags = 0;   // common to all dispatches
 };
 
-// What a command shows, or no dispatch reads, is a graph output; with `only_shown` what no dispatch reads and
-// no command shows has no edge. A tensor is read as it was written: reading a part of it, or of two, is
-// refused.
+// Values that a command shows, or that no dispatch reads, are graph outputs; with `only_shown` the unread
+// ones that no command shows have no edge. A tensor must be read as it was written: reading a part of one, or
+// of two, is refused.
 Status MakeModelGraph(const Model& model, bool only_shown, ModelGraph* out);
 
-// It is to be initialised (Session::Initialize).
+// Initialise it with Session::Initialize.
 Status CompileModelGraph(const Model& model, const ModelGraph& graph, Session* session,
                          CompiledOperator* out);
 

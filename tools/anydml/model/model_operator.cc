@@ -41,7 +41,7 @@ Status ReadSizes(const JsonNode& node, TensorDesc* tensor) {
   const std::optional<JsonNode> given = node.Find("Strides");
   if (!given || given->kind() == JsonNode::Kind::kNull) return {};
   ANYDML_RETURN_IF_ERROR(given->Get(&strides));
-  if (strides.empty()) return {};  // packed, as without
+  if (strides.empty()) return {};  // packed, as by default
   if (strides.size() != sizes.size()) {
     return given->Error("Strides has ", strides.size(), " elements but Sizes has ", sizes.size());
   }
@@ -61,7 +61,7 @@ Status ReadBufferTensor(const JsonNode& node, TensorDesc* tensor) {
   if (const std::optional<JsonNode> flags_node = node.Find("Flags")) {
     uint32_t flags = 0;
     ANYDML_RETURN_IF_ERROR(ReadFlags(*flags_node, "DML_TENSOR_FLAGS", &flags));
-    tensor->owned_by_dml = flags != 0;  // the only flag there is
+    tensor->owned_by_dml = flags != 0;  // the only existing flag
   }
   ANYDML_RETURN_IF_ERROR(node.GetOptional("TotalTensorSizeInBytes", &tensor->total_bytes));
   if (tensor->total_bytes == 0) tensor->total_bytes = MinimumTotalBytes(*tensor);
@@ -111,7 +111,7 @@ Status PairText(const JsonNode& node, std::string_view first, std::string_view s
   return AppendNumber(*b, text);
 }
 
-// What `anydml op` takes after "Field=", so that both check values alike.
+// The text that `anydml op` takes after "Field=", so that both check values alike.
 Status FieldText(const JsonNode& node, const FieldSchema& field, std::string* text) {
   switch (field.type) {
     case FieldType::kEnum:
@@ -138,7 +138,7 @@ Status FieldText(const JsonNode& node, const FieldSchema& field, std::string* te
   }
 }
 
-// A number of the union's type, or {"Float32": number}; of a FLOAT16 that is {"UInt16": bits}.
+// A number of the union's type, or {"Float32": number}; for FLOAT16 {"UInt16": bits}.
 Status ReadScalar(const JsonNode& node, const FieldSchema& field, DataType type, FieldValue* value) {
   const bool by_member = node.kind() == JsonNode::Kind::kObject && node.value().keys.size() == 1;
   if (by_member && type == DataType::kFloat16) type = DataType::kUInt16;
@@ -198,7 +198,7 @@ Status ReadField(const JsonNode& node, const FieldSchema& field, const OperatorD
   }
 }
 
-// `node` holds the fields and perhaps `other_keys`. A fused operator has no tensors of its own.
+// `node` has the fields and possibly `other_keys`. A fused operator has no tensors of its own.
 Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_keys, bool fused,
                 OperatorDesc* desc) {
   const OperatorSchema& schema = *desc->schema;
@@ -210,7 +210,7 @@ Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_ke
     ANYDML_RETURN_IF_ERROR(node.Member(i).At(FindSchemaField(schema, key, &field)));
   }
   desc->fields.assign(schema.fields.size(), {});
-  // Scalars last: their type is another field.
+  // Scalars last, because their type is another field.
   for (const bool scalars : {false, true}) {
     for (size_t i = 0; i < schema.fields.size(); ++i) {
       const FieldSchema& field = schema.fields[i];
@@ -313,7 +313,7 @@ Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator
   if (desc) {
     ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
     ANYDML_RETURN_IF_ERROR(ReadDesc(*desc, {}, /*fused=*/false, &out->desc));
-  } else {  // the fields may also stand beside the type
+  } else {  // the fields may also be beside the type
     ANYDML_RETURN_IF_ERROR(ReadDesc(node, kKeys, /*fused=*/false, &out->desc));
   }
   DispatchCommand initial;

@@ -13,14 +13,14 @@ Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator
 Status ReadModelCommand(const JsonNode& node, const ModelFolder& folder, const Model& model,
                         ModelCommand* out);
 
-// The values of "bindings", or of none. `initial`: the inputs that DirectML owns,
-// otherwise all the other tensors.
+// The values of "bindings", if present. `initial`: for the inputs that DirectML owns, otherwise for all other
+// tensors.
 Status ReadBindings(const JsonNode& parent, const Model& model, const OperatorDesc& desc, bool initial,
                     DispatchCommand* out);
 
-// Numbers, or lists of them to any depth, as elements of a tensor; those of four bits have a byte each.
+// Numbers, or nested lists of them, as elements of a tensor; 4-bit elements take a byte each.
 Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes);
-// Likewise, packed, as many as the buffer has.
+// Likewise, packed, and as many as the buffer has.
 Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std::vector<std::byte>* bytes);
 
 Status ReadDataType(const JsonNode& node, DataType* type);
@@ -30,8 +30,8 @@ Status ReadDataType(const JsonNode& node, DataType* type);
 Status ReadPackedNpy(const InputPath& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes);
 
-// {"Type": "ACTIVATION_ELU", "Alpha": 0.5}, a list of them, or names separated by commas: what `anydml op`
-// takes for an operator or operators in the description of another.
+// {"Type": "ACTIVATION_ELU", "Alpha": 0.5}, a list of these, or names separated by commas: what `anydml op`
+// takes for operators in another operator's description.
 Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out);
 
 // The path that a string names, which starts at the model's folder. Models from Windows may separate folders
@@ -40,9 +40,9 @@ Status ResolveTarget(const JsonNode& node, const ModelFolder& folder, std::strin
 // Of a file that is read: one that may be outside and is not there starts at the current folder.
 Status ResolveSource(const JsonNode& node, const ModelFolder& folder, InputPath* path);
 
-// Without regard to case.
+// Ignores case.
 bool HasExtension(const std::string& path, std::string_view extension);
-// Files that are neither these nor .npy are raw elements.
+// Other files, except .npy, are raw elements.
 bool IsImage(const std::string& path);
 
 }  // namespace anydml::tools

@@ -1,4 +1,4 @@
-// The files that a model names.
+// The paths in a model.
 #include <algorithm>
 #include <climits>
 

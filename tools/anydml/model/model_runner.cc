@@ -18,7 +18,7 @@
 namespace anydml::tools {
 namespace {
 
-// How many steps from one number of the type to the next lie between two of them.
+// The distance of two numbers in steps to the next representable one.
 template <typename Bits>
 uint64_t UlpsApart(const std::byte* a, const std::byte* b) {
   const auto place = [](const std::byte* element) {
@@ -36,14 +36,16 @@ bool WithinUlps(DataType type, const std::byte* a, const std::byte* b, uint32_t 
   return type == DataType::kFloat16 && UlpsApart<uint16_t>(a, b) <= ulps;
 }
 
-// The same bits always match; so do two NaNs.
+// Equal bits always match, and so do two NaNs.
 bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, uint64_t index) {
   const std::byte* const expected = command.values.data();
-  const uint64_t bytes = BitSize(type) / 8;  // 0 of four bits, of which the numbers say all
+  const uint64_t bytes = BitSize(type) / 8;  // 0 for 4-bit types, which are compared as numbers
   if (bytes > 0 && std::memcmp(found + index * bytes, expected + index * bytes, bytes) == 0) return true;
   const double a = ElementToDouble(type, found, index), b = ElementToDouble(type, expected, index);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
+  if (a == b)
+    return BitSize(type) < 64 || type == DataType::kFloat64;  // for 64-bit integers the conversion
+                                                              // may have rounded
   if (!command.exact.empty() && command.exact[index]) return false;
   // The largest number is one unit from infinity.
   if (WithinUlps(type, found + index * bytes, expected + index * bytes, command.ulps)) return true;
@@ -77,7 +79,7 @@ class ModelRunner {
     return {};
   }
 
-  // Of the commands those that are no dispatches.
+  // The commands that are not dispatches.
   Status RunAsGraph() {
     ANYDML_RETURN_IF_ERROR(on_device_->PrepareAsGraph());
     ANYDML_RETURN_IF_ERROR(on_device_->RecordGraph());
@@ -125,7 +127,7 @@ class ModelRunner {
     return {};
   }
 
-  // The part of a buffer that was given values.
+  // The part of a buffer with initial values.
   Status ReadValues(size_t index, HostBuffer* values) {
     const ModelBuffer& buffer = model_.buffers[index];
     ANYDML_RETURN_IF_ERROR(session_->Read(on_device_->buffer(index), values));
@@ -190,7 +192,7 @@ class ModelRunner {
     json_.Key("file").String(command.path);
     HostBuffer values;
     ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
-    std::error_code ignored;  // opening the file will say it
+    std::error_code ignored;  // opening the file reports it
     std::filesystem::create_directories(std::filesystem::path(command.path).parent_path(), ignored);
     OutputFiles files;
     ANYDML_RETURN_IF_ERROR(

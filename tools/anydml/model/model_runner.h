@@ -8,10 +8,10 @@
 
 namespace anydml::tools {
 
-// Creates a session of its own. The document gets the members "dispatchables" and "commands".
+// Creates its own session. The document gets the members "dispatchables" and "commands".
 Status RunModel(Model model, const ExecutionOptions& options, Output* output);
 
-// The same with all dispatches as one graph, and without a word.
+// The same with all dispatches as one graph, and without output.
 Status RunModelAsGraph(Model model, const ExecutionOptions& options);
 
 }  // namespace anydml::tools

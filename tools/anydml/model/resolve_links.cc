@@ -7,9 +7,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // as Linux
+constexpr int kMaxLinks = 40;  // as on Linux
 
-// The parts of `path` before those in `rest`, which is in reverse.
+// Prepends the parts of `path` to `rest`, which is in reverse.
 void Prepend(const fs::path& path, std::vector<fs::path>* rest) {
   const std::vector<fs::path> parts(path.begin(), path.end());
   rest->insert(rest->end(), parts.rbegin(), parts.rend());
@@ -33,7 +33,7 @@ Status ResolveLinks(const fs::path& path, fs::path* out) {
     }
     const fs::path next = *out / part;
     const fs::path target = fs::read_symlink(next, error);
-    if (error) {  // no link
+    if (error) {  // not a link
       *out = next;
       continue;
     }

@@ -1,4 +1,4 @@
-// Where a path leads.
+// Resolves paths.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace anydml::tools {
 
-// The absolute path without ".", ".." and symbolic links, whether what it names exists or not: a link to
-// nothing yet leads to where a file would be created.
+// The absolute path without ".", ".." and symbolic links, whether it exists or not: a dangling link leads to
+// where a file would be created.
 Status ResolveLinks(const std::filesystem::path& path, std::filesystem::path* out);
 
 }  // namespace anydml::tools

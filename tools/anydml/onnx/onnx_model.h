@@ -10,7 +10,7 @@
 
 namespace anydml::tools {
 
-// By the name: what does not end in .onnx is a model in JSON.
+// By the name: a file that does not end in .onnx is a JSON model.
 bool IsOnnxPath(const std::string& path);
 
 inline constexpr Option kOnnxOutputOption = {

@@ -12,8 +12,8 @@
 namespace anydml::tools {
 namespace {
 
-constexpr int kDigits = 15;          // nanoseconds of days
-constexpr size_t kMostRows = 30;     // of the table; JSON and the trace have all
+constexpr int kDigits = 15;          // enough for nanoseconds of days
+constexpr size_t kMostRows = 30;     // in the table; JSON and the trace have all
 constexpr size_t kNameColumns = 96;  // chains of fused nodes can be long
 
 uint64_t Now() {
@@ -24,7 +24,7 @@ uint64_t Now() {
 double Seconds(uint64_t begin, uint64_t end) { return static_cast<double>(end - begin) * 1e-9; }
 
 std::string Line(double seconds, double share, uint64_t calls, std::string name) {
-  if (name.size() > kNameColumns) {  // the end has the implementation
+  if (name.size() > kNameColumns) {  // the end contains the implementation
     name = name.substr(0, kNameColumns / 2) + " ... " + name.substr(name.size() - kNameColumns / 2);
   }
   char numbers[64];
@@ -74,7 +74,7 @@ std::vector<NodeProfile::Row> NodeProfile::Rows(const Run& run) const {
 }
 
 void NodeProfile::Write(Output* output) const {
-  // The run in the middle is one that happened: its nodes add up.
+  // The median is one of the runs, so that its nodes add up.
   std::vector<const Run*> runs;
   for (const Run& run : runs_) runs.push_back(&run);
   std::sort(runs.begin(), runs.end(),

@@ -1,4 +1,4 @@
-// Where the time of a model goes: a table for people, and a trace file for Perfetto.
+// Where a model spends its time: a table, and a trace file for Perfetto.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace anydml::tools {
 
-// Collects what AnyDmlSetProfiler reports, from its construction to its end; one at a time.
+// Collects what AnyDmlSetProfiler reports, from construction to destruction; one at a time.
 class NodeProfile {
  public:
   NodeProfile();
@@ -18,13 +18,13 @@ class NodeProfile {
   NodeProfile(const NodeProfile&) = delete;
   NodeProfile& operator=(const NodeProfile&) = delete;
 
-  // A run of the whole model, while nothing else is executed.
+  // Starts a run of the whole model; nothing else may execute meanwhile.
   void BeginRun();
   void EndRun();
 
-  // The nodes that took most of the time first; the median of the runs decides.
+  // The slowest nodes first; by the median of the runs.
   void Write(Output* output) const;
-  // In the format of Chrome's traces, which Perfetto (ui.perfetto.dev) opens.
+  // In Chrome's trace format, which Perfetto (ui.perfetto.dev) opens.
   std::string Trace() const;
 
  private:

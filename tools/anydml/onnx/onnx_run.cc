@@ -65,7 +65,7 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
   return UnknownName("input", given.begin()->first, session.inputs());
 }
 
-// Before anything is computed.
+// Checked before anything is computed.
 Status CheckOutputNames(const onnx::ModelSession& session, const Assignments& files) {
   const std::vector<onnx::Signature> outputs = session.outputs();
   for (const auto& [name, file] : files) {
@@ -131,7 +131,7 @@ void WriteTimes(std::vector<double> seconds, double first, const std::vector<dou
   json.End();
 }
 
-// How far compiling is; small models are compiled before anybody could read it.
+// Progress of compilation; small models compile too fast for it to be shown.
 class CompileLine {
  public:
   CompileLine(const std::string& path, size_t nodes) : path_(path), nodes_(nodes), progress_(nodes) {}
@@ -150,11 +150,11 @@ class CompileLine {
 
 struct Runs {
   double first = 0;
-  std::vector<double> seconds;  // of the others
+  std::vector<double> seconds;  // of the other runs
   std::vector<onnx::NamedResult> results;
 };
 
-// Once, and then `repeat` times. The first one compiles, and is no part of the profile.
+// Once, and then `repeat` times. The first run compiles and is not part of the profile.
 Status RunRepeatedly(const std::map<std::string, onnx::Tensor>& inputs, uint32_t repeat, NodeProfile* profile,
                      onnx::ModelSession* session, Runs* out) {
   using Clock = std::chrono::steady_clock;
@@ -175,8 +175,8 @@ Status RunRepeatedly(const std::map<std::string, onnx::Tensor>& inputs, uint32_t
   return {};
 }
 
-// More runs, with the device's clock: its two timestamps would be a part of the others' time. Nothing comes
-// of models that are several graphs.
+// More runs, with the device's clock, whose two timestamps would add to the other runs' time. Measures
+// nothing for models that are several graphs.
 Status TimeOnDevice(const std::map<std::string, onnx::Tensor>& inputs, uint32_t repeat,
                     onnx::ModelSession* session, std::vector<double>* out) {
   constexpr uint32_t kFirst = 3, kMost = 50;  // a list is replayed after three executions

@@ -11,7 +11,7 @@
 namespace anydml::tools {
 namespace {
 
-// From any strides to none.
+// From any strides to packed.
 std::vector<std::byte> Packed(const NpyArray& array) {
   const TensorDesc& tensor = array.tensor;
   const size_t width = BitSize(tensor.type) / 8;
@@ -26,7 +26,7 @@ std::vector<std::byte> Packed(const NpyArray& array) {
   return bytes;
 }
 
-// The type that a file means where the model leaves it open.
+// The type that a file implies if the model leaves it open.
 onnx::ElementType TypeOf(DataType type) {
   for (int32_t i = 1; i <= 13; ++i) {
     const auto candidate = static_cast<onnx::ElementType>(i);

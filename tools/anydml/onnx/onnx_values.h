@@ -1,4 +1,4 @@
-// Tensors of models as the command line reads, prints and compares them.
+// Reads, prints and compares tensors of models for the command line.
 #pragma once
 
 #include <map>
@@ -12,25 +12,25 @@
 
 namespace anydml::tools {
 
-// Files, literals and random values have elements of DirectML's types, of whole bytes.
+// Files, literals and random values only have elements of DirectML's types of whole bytes.
 Status CheckCanBeGiven(const onnx::Signature& signature);
 
-// Packed, in the type and rank that the model wants where the file cannot say it (booleans, scalars).
+// Packed, in the model's type and rank where the file cannot express them (booleans, scalars).
 Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onnx::Tensor* out);
 
 // "x=1x3x224x224,mask=1x128"
 Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* out);
 
-// Of an input or output (`kind`) that is none of those.
+// The error for a name that is not a known input or output (`kind`).
 Status UnknownName(const char* kind, const std::string& name, const std::vector<onnx::Signature>& known);
 Status CheckShapeNames(const std::map<std::string, onnx::Shape>& shapes,
                        const std::vector<onnx::Signature>& inputs);
 
-// Uniform between 0 and 1; of integers, which are often indices, 0 and 1.
+// Uniform between 0 and 1; for integers, which are often indices, 0 and 1.
 Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes,
                     uint64_t seed, onnx::Tensor* out);
 
-// Rank 0 when the tools cannot show it: no elements, or too many dimensions.
+// Rank 0 if the tools cannot show it: no elements, or too many dimensions.
 TensorDesc DescOf(const onnx::Tensor& tensor);
 
 // "2x3 of float"
@@ -40,7 +40,7 @@ struct Tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;
 };
-// Empty when they agree; otherwise what is wrong with `actual`.
+// Empty if they agree; otherwise what is wrong with `actual`.
 std::string Difference(const onnx::Tensor& actual, const onnx::Tensor& expected, const Tolerance& tolerance);
 
 }  // namespace anydml::tools

@@ -12,7 +12,7 @@
 namespace anydml::tools {
 namespace {
 
-// Without undefined conversions of what the type cannot hold.
+// Avoids undefined conversions of numbers that the type cannot represent.
 template <typename T>
 T Convert(double number) {
   if constexpr (std::is_same_v<T, Half>) {

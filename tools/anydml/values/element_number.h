@@ -1,4 +1,4 @@
-// Elements of any data type as numbers, for arithmetic that does not care.
+// Elements of any data type as double, for arithmetic independent of the type.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@ namespace anydml::tools {
 
 // One element of many. 64-bit integers may be rounded.
 double ElementToDouble(DataType type, const std::byte* data, uint64_t index);
-// Of a scalar, in which elements of four bits have a byte.
+// From a scalar, in which 4-bit elements take a byte.
 double ScalarToDouble(DataType type, const Scalar& scalar);
 
-// Integers are rounded down and held to the type's range.
+// Integers are rounded down and clamped to the type's range.
 Scalar ScalarFromDouble(DataType type, double number);
 
 }  // namespace anydml::tools

@@ -35,8 +35,8 @@ struct Header {
   std::optional<std::vector<uint64_t>> shape;
 };
 
-// The little of Python's literal syntax that a header uses. Every step looks at
-// what is left first, so no input can lead it outside the text.
+// The subset of Python's literal syntax that a header uses. Every step checks the remaining length first, so
+// that no input can lead it outside the text.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : rest_(text) {}
@@ -92,7 +92,7 @@ class HeaderParser {
     return nullptr;
   }
 
-  // Digits; a number too large for 64 bits saturates and fails as a size later.
+  // Digits; a number too large for 64 bits saturates, and fails as a size later.
   std::optional<uint64_t> Number() {
     SkipSpace();
     uint64_t value = 0;
@@ -106,7 +106,7 @@ class HeaderParser {
     }
     if (digits == 0) return std::nullopt;
     rest_.remove_prefix(digits);
-    Take('L');  // Python 2 wrote long integers so
+    Take('L');  // Python 2 wrote long integers this way
     return value;
   }
 
@@ -205,7 +205,7 @@ Status FillTensor(std::string_view name, const Header& header, Emptiness emptine
   return {};
 }
 
-// Finds the dictionary; `data_start` is where the elements begin.
+// Finds the dictionary; `data_start` is the offset of the elements.
 Status FindHeader(std::string_view name, std::string_view file, std::string_view* text, size_t* data_start) {
   if (!file.starts_with(kMagic))
     return InvalidArgument(name, ": not a .npy file (it does not start with \\x93NUMPY)");
@@ -291,7 +291,7 @@ Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out, Emptines
                            Name(Unpacked(type)));
   }
   if (!IsFourBits(type)) return {};
-  out->data.resize(ElementCount(tensor));  // without what it is padded with
+  out->data.resize(ElementCount(tensor));  // without padding
   ANYDML_RETURN_IF_ERROR(PackFourBits(path, type, &out->data));
   tensor.type = type;
   tensor.total_bytes = MinimumTotalBytes(tensor);
@@ -315,7 +315,7 @@ std::string NpyHeader(DataType element_type, const std::vector<int64_t>& sizes) 
       StrCat("{'descr': '", BitSize(type) == 8 ? '|' : '<', code, "', 'fortran_order': False, 'shape': (");
   for (size_t i = 0; i < sizes.size(); ++i) text += StrCat(i > 0 ? ", " : "", sizes[i]);
   text += sizes.size() == 1 ? ",), }" : "), }";
-  // The elements start at a multiple of 64, as NumPy's own files do, for mapped reading.
+  // The elements begin at a multiple of 64, as in NumPy's own files, for memory-mapped reading.
   const size_t prefix = kMagic.size() + 4;
   while ((prefix + text.size() + 1) % 64 != 0) text += ' ';
   text += '\n';

@@ -28,7 +28,7 @@ class Random {
   uint64_t state_;
 };
 
-// Every integer of the range equally often, both ends included.
+// Every integer of the range equally often, including both ends.
 double Range(const RandomValues& values, DataType type) {
   const bool is_float =
       type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;

@@ -1,4 +1,4 @@
-// Random elements: the same on every machine, for every seed.
+// Random elements: the same on every machine for the same seed.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace anydml::tools {
 
 struct RandomValues {
   uint64_t seed = 0;
-  // Uniform; of integers both ends are included.
+  // Uniform; for integers both ends are included.
   double low = 0;
   double high = 1;
 
   // Null, or what is wrong with the bounds.
   const char* Problem(DataType type) const;
-  // Only without a problem. Elements of four bits have a byte each.
+  // Only without a problem. 4-bit elements take a byte each.
   void Append(DataType type, uint64_t count, std::vector<std::byte>* bytes) const;
 };
 

@@ -46,7 +46,7 @@ Status ReadShape(const JsonNode& literal, Emptiness emptiness, std::vector<uint3
       return literal.Error("lists are nested more than ", kMaxDimensions, " deep");
     }
     sizes->push_back(static_cast<uint32_t>(size));
-    JsonValue first;  // none of an empty list
+    JsonValue first;  // unset for an empty list
     VisitElements(value, [&first](const JsonValue& element) {
       first = element;
       return false;
@@ -190,7 +190,7 @@ Status ParseOutputTarget(std::string_view field, const std::string& text, Output
       const Status status = ReadSizes(last, Emptiness::kRefused, &sizes);
       if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
     } else if (colon > 0 && !std::string_view(out->path).substr(0, colon).ends_with(".npy")) {
-      break;  // a colon may be part of a file's name, but not of one that has ended
+      break;  // a colon may be part of a file's name, but not after its extension
     } else {
       return UsageError(field, "=", Printable(text), ": '", Printable(last),
                         "' is no data type, nor sizes (2x3) before one");

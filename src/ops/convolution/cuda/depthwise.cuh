@@ -181,7 +181,7 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s, uint32_t vector = kDe
 }
 
 // How a block cuts a channels-last image: `kOutputs` rows of outputs, `kLine` bytes of channels, of which a
-// thread has kVector.
+// thread has `kNumbers`.
 template <typename T, uint32_t kOutputs, uint32_t kNumbers, uint32_t kLine, uint32_t kWarps, uint32_t kLeast>
 struct DepthwiseTile {
   static constexpr uint32_t kRows = kOutputs, kVector = kNumbers, kBytes = kLine;

@@ -1,4 +1,4 @@
-// What all kernels do with words.
+// Operations on words that all kernels share.
 #pragma once
 
 #include "ops/top_k/cuda/key.cuh"
