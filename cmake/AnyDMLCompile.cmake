@@ -1,9 +1,10 @@
-# Compiler settings for everything of ours; never exported to users.
+# Compiler settings for our own targets; never exported to users.
 find_package(Threads REQUIRED)
 
-# ccache keeps nothing of a file that uses a precompiled header unless it is told that macros defined before the header
-# and the header's time do not matter, and unless what the compiler shows it names the header (GCC) and the header holds
-# no time (clang). What is compiled as one is kept as one: a clean build in the same folder finds it again.
+# To cache files with precompiled headers, ccache must be told to ignore macros defined before the header and
+# the header's time (sloppiness); GCC's preprocessed output must name the header, and clang's header must not
+# contain a time. Files that are compiled together are cached together: a clean build in the same folder finds
+# them again.
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "(^|/)ccache$")
   foreach(language C CXX CUDA)
     set(CMAKE_${language}_COMPILER_LAUNCHER
@@ -19,8 +20,9 @@ set(ANYDML_UNITY ON CACHE STRING "Compile small files several at a time, which t
 ALL (the operators, too, which are faster if each file is optimized for itself; not with CUDA, whose module has some\
  of their files)")
 
-# anydml_compile_together(target COUNT [source...]): COUNT files at a time, but for these sources, which have names
-# in common with others. Every file still includes what it uses: the step tsan compiles each for itself.
+# anydml_compile_together(target COUNT [source...]): compiles COUNT files at a time, except these sources,
+# which share names with others. Every file still includes what it uses: the step tsan compiles each
+# separately.
 function(anydml_compile_together target count)
   if(ANYDML_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count}
@@ -37,9 +39,10 @@ endif()
 if(ANYDML_SANITIZE)
   add_compile_options(-fsanitize=${ANYDML_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${ANYDML_SANITIZE})
-  # Compiling takes longer than running: fewer of Highway's targets (the release build tests all of them). GCC 12
-  # cannot compile SVE with ASan. clang takes minutes for a file of tiles for x86's baseline, which Highway 1.0 emulates
-  # element by element, and seconds for AVX2, which processors of CI and developers have.
+  # Compiling takes longer than running, so there are fewer of Highway's targets (the release build tests
+  # all). GCC 12 cannot compile SVE with ASan. clang needs minutes for a file of tiles for x86's baseline,
+  # which Highway 1.0 emulates element by element, and seconds for AVX2, which the processors of CI and
+  # developers have.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_compile_options(-march=haswell -maes -ffp-contract=off)
     add_compile_definitions(HWY_COMPILE_ONLY_STATIC)
@@ -47,7 +50,7 @@ if(ANYDML_SANITIZE)
     add_compile_definitions("HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
   endif()
   if(ANYDML_SANITIZE MATCHES undefined)
-    # A finding fails the test instead of scrolling by.
+    # A finding fails the test.
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
 endif()
@@ -59,9 +62,8 @@ if(ANYDML_FUZZ)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
-# Where an installed program or library looks for others: the same in the build tree, which is laid out
-# accordingly. CMake would otherwise keep room for the installed path with empty elements, which mean the
-# working directory.
+# Where an installed program or library looks for libraries; the build folder has the same layout. Otherwise
+# CMake would reserve room for the installed path by empty elements, which mean the working directory.
 option(ANYDML_RUNPATH "Installed files look for their libraries from where they are, so that the folder can be moved; \
 OFF: only where the system looks, for a distribution's packages" ON)
 function(anydml_set_runpath target path)
@@ -95,6 +97,6 @@ check_pie_supported(LANGUAGES CXX)
 add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
 if(NOT ANYDML_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
-  # Needs optimization; a compiler may define it by itself.
+  # Needs optimisation; a compiler may define it by default.
   add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
 endif()

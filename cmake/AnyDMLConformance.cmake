@@ -1,5 +1,6 @@
-# The conformance pack is written, not committed: anydml-conformance writes ANYDML_CONFORMANCE_PACK in a few seconds
-# (conformance/README.md), where `anydml conformance` of the build tree finds it and `cmake --install` takes it from.
+# The conformance pack is generated, not committed: anydml-conformance writes ANYDML_CONFORMANCE_PACK in a few
+# seconds (conformance/README.md). `anydml conformance` in the build folder finds it there, and `cmake
+# --install` takes it from there.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(NOT Python3_Interpreter_FOUND)
   message(STATUS "AnyDML: no conformance pack, Python 3 not found")

@@ -1,5 +1,5 @@
-# CUDA: ANYDML_HAVE_CUDA says whether libanydml_cuda.so is built. It is loaded at run time; nothing
-# else of AnyDML depends on it.
+# CUDA: ANYDML_HAVE_CUDA says whether libanydml_cuda.so is built. It is loaded at run time; nothing else in
+# AnyDML depends on it.
 set(ANYDML_CUDA AUTO CACHE STRING "Build the CUDA module: ON, OFF, or AUTO (when nvcc is there)")
 option(ANYDML_CUDA_QUICK "Compile the CUDA module soon, not well: to know that it compiles, where no GPU runs it" OFF)
 set(ANYDML_HAVE_CUDA OFF)
@@ -36,9 +36,10 @@ elseif(ANYDML_CUDA)
   endif()
 endif()
 
-# anydml_compile_cuda_together(target FOLDER name...): these files of FOLDER/cuda become one, in whose anonymous namespaces
-# names must differ. nvcc reads everything that is included three times, 4 of the 5 or 6 seconds that a small file takes;
-# what takes long by itself is left alone. (Before 3.31 CMake does so for C++ alone: anydml_compile_together.)
+# anydml_compile_cuda_together(target FOLDER name...): compiles these files of FOLDER/cuda as one, so names in
+# their anonymous namespaces must differ. nvcc reads all included files three times, which is 4 of the 5 or 6
+# seconds of a small file; files that are slow by themselves are not joined. (Before 3.31 CMake joins only
+# C++: anydml_compile_together.)
 function(anydml_compile_cuda_together target folder)
   if(NOT ANYDML_UNITY)
     return()

@@ -1,4 +1,4 @@
-# hwy::hwy, where there is one: the vectorised kernels need it, nothing else does.
+# hwy::hwy, if installed; only the vectorised kernels need it.
 if(NOT ANYDML_SIMD)
   message(STATUS "AnyDML: no SIMD kernels, ANYDML_SIMD is off")
   return()
@@ -19,10 +19,10 @@ if(NOT TARGET hwy::hwy)
   message(STATUS "AnyDML: no SIMD kernels, Highway not found (Debian: libhwy-dev; or ANYDML_HIGHWAY=DIR)")
 endif()
 
-# Targets that are not worth their compile time. Arm's processors have SVE of 256 bits or SVE2 of 128, for which Highway
-# has targets of their own; those for any length are two of five to compile. Where vectors are longer, NEON's are used.
-# x86's with SSSE3 and no more are of 2006 to 2009; they use SSE2. What AVX3_DL adds to AVX3 is not used by loops of ours
-# (products of bytes have files of their own).
+# Targets that are not worth their compile time. Arm's processors have SVE of 256 bits or SVE2 of 128, for
+# which Highway has special targets; those for any length would be two of five to compile. On longer vectors,
+# NEON is used. x86 processors with SSSE3 but no more are from 2006 to 2009; they use SSE2. Our loops do not
+# use what AVX3_DL adds to AVX3 (byte products have files of their own).
 if(NOT ANYDML_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES HWY_DISABLED_TARGETS)
   set(disabled_targets "HWY_SVE|HWY_SVE2")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -1,26 +1,27 @@
-# cmake --install: libraries, headers, tools, the CMake package DirectML, the pkg-config file directml and the Python
-# package. Components: runtime, dev, tools, python, cuda, each without the others (debian/ makes a package of each), and
-# nuget. What was not built is left out, so that `./dev demo` is enough to install from.
+# cmake --install: libraries, headers, tools, the CMake package DirectML, the pkg-config file directml and the
+# Python package. Components: runtime, dev, tools, python, cuda, each without the others (debian/ makes a
+# package of each), and nuget. Targets that were not built are skipped, so that `./dev demo` builds enough to
+# install from.
 include(CMakePackageConfigHelpers)
 
 set(ANYDML_LIBDIR ${CMAKE_INSTALL_LIBDIR})
 set(ANYDML_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/anydml)
 set(ANYDML_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/DirectML)
 
-# Programs open the façades by their names without a version, as on Windows: those are needed at run time, too.
+# Programs open the façades by their unversioned names, as on Windows, so these are needed at run time, too.
 install(TARGETS directml d3d12 dxcore dxgi LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime)
 install(TARGETS anydml LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev)
 if(ANYDML_HAVE_CUDA)
-  # Opened by libanydml.so (backend/module.cc), linked by nobody: not where the linker looks.
+  # libanydml.so opens it (backend/module.cc) and nothing links it, so it is not in the linker's folder.
   install(TARGETS anydml_cuda LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT cuda OPTIONAL)
 endif()
-# A provider for onnxruntime, which opens it by its path, where it was built.
+# A provider for onnxruntime, which opens it by its path; only if it was built.
 install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT runtime OPTIONAL)
 anydml_install_links(anydml_ort ${ANYDML_LIBDIR}/anydml runtime)
 install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR} COMPONENT dev)
 
-# cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that take it.
-# They put include/ alone on the path, so that the support headers lie beside DirectML.h there.
+# cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that
+# use it. They add only include/ to the path, so the support headers are beside DirectML.h there.
 set(nuget_platform x64-linux)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(nuget_platform arm64-linux)
@@ -37,7 +38,7 @@ install(FILES LICENSE DESTINATION . ${nuget_component})
 file(RELATIVE_PATH bin_to_lib "/${CMAKE_INSTALL_BINDIR}" "/${ANYDML_LIBDIR}")
 anydml_set_runpath(anydml-cli "$ORIGIN/${bin_to_lib}")
 install(TARGETS anydml-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-# That path leads to the libraries in the build tree, too.
+# That path also leads to the libraries in the build folder.
 file(MAKE_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 get_filename_component(lib_link ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${bin_to_lib} ABSOLUTE)
 get_filename_component(lib_link_folder ${lib_link} DIRECTORY)
@@ -70,7 +71,7 @@ endif()
 configure_file(cmake/directml.pc.in ${PROJECT_BINARY_DIR}/directml.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/directml.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-# Where the system looks for libraries it has to be told that there are new ones.
+# Tells the system about new libraries in its folders.
 find_program(ldconfig ldconfig PATHS /usr/sbin /sbin NO_CACHE)
 if(ldconfig)
   install(CODE "if(NOT DEFINED ENV{DESTDIR} AND CMAKE_INSTALL_PREFIX MATCHES \"^/usr(/local)?/?$\")
@@ -78,8 +79,8 @@ if(ldconfig)
   endif()" COMPONENT runtime)
 endif()
 
-# anydml_say_if_missing(component file what [folder]): CMake makes the folder even of what is left out; it is removed
-# if it is empty, for Python takes an empty folder for a package.
+# anydml_say_if_missing(component file what [folder]): CMake creates the folder even for skipped files; it is
+# removed if it is empty, because Python would take an empty folder for a package.
 function(anydml_say_if_missing component file what)
   install(CODE "if(NOT EXISTS \"${file}\")
     message(STATUS \"AnyDML: left out, for it is not built: ${what}\")
@@ -103,7 +104,7 @@ if(TARGET anydml-pages)
   anydml_say_if_missing(tools ${PROJECT_BINARY_DIR}/share/anydml.1 "the manual page and completions")
 endif()
 
-# What is installed, and the examples: without the tests, which take as long again to compile.
+# What is installed, and the examples; without the tests, which would take as long again to compile.
 add_custom_target(anydml-installed)
 add_dependencies(anydml-installed anydml directml d3d12 dxcore dxgi anydml_ort anydml-cli anydml-demo example_top_k1
                                   example_scatter_nd)

@@ -1,4 +1,4 @@
-# The Python package: ANYDML_HAVE_PYTHON says whether it is built, for Python_EXECUTABLE. It wants an
+# The Python package: ANYDML_HAVE_PYTHON says whether it is built, for Python_EXECUTABLE. It needs an
 # interpreter with NumPy and its headers (Debian: python3-dev, python3-numpy), and pybind11 (pybind11-dev).
 set(ANYDML_PYTHON AUTO CACHE STRING "Build the Python package: ON, OFF, or AUTO (when what it needs is there)")
 set(ANYDML_PYTHON_EXECUTABLE "" CACHE FILEPATH
@@ -25,7 +25,7 @@ function(anydml_find_interpreter interpreter)
   endforeach()
 endfunction()
 
-# Sets `folder` to the one below the prefix in which Python_EXECUTABLE looks for packages.
+# Sets `folder` to the folder below the prefix in which Python_EXECUTABLE looks for packages.
 function(anydml_find_package_folder folder)
   execute_process(OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND ${Python_EXECUTABLE} -c "
 import os, site, sys, sysconfig

@@ -1,4 +1,4 @@
-# anydml_rapidjson: the headers of RapidJSON, which the command line reads JSON with.
+# anydml_rapidjson: the headers of RapidJSON, with which the command line reads JSON.
 find_path(ANYDML_RAPIDJSON_INCLUDE rapidjson/reader.h HINTS "${ANYDML_RAPIDJSON}" NO_CACHE)
 if(NOT ANYDML_RAPIDJSON_INCLUDE)
   message(FATAL_ERROR "RapidJSON not found: install rapidjson-dev, or set ANYDML_RAPIDJSON to the folder that holds "

@@ -5,21 +5,21 @@
 if(ANYDML_BUILD_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
-  # Tests take longer to compile than to run; with sanitizers, optimizing them takes as long again.
+  # Tests take longer to compile than to run; with sanitizers, optimising them takes as long again.
   set(test_options $<$<CONFIG:Release>:-O1>)
   if(ANYDML_SANITIZE)
     set(test_options $<$<CONFIG:Release>:-O0>)
   endif()
   if(ANYDML_SANITIZE MATCHES undefined)
-    # What is tested is checked, not the tests, which would take half as long again to compile and which pass
-    # wrong values on purpose.
+    # Only the code under test is checked: instrumenting the tests would make compiling them half as long
+    # again, and they pass wrong values on purpose.
     list(APPEND test_options -fno-sanitize=undefined)
   endif()
   if(ANYDML_FUZZ)  # to follow the tests' own branches took half of the fuzzers' time
     list(APPEND test_options -fno-sanitize=fuzzer-no-link)
   endif()
-  # To read GoogleTest and the standard library is a third of compiling a test: they are read once. A precompiled
-  # header goes with one set of flags, here an executable's: targets that change theirs do without
+  # Reading GoogleTest and the standard library is a third of compiling a test, so they are precompiled. A
+  # precompiled header belongs to one set of flags, here an executable's: targets with other flags go without
   # (DISABLE_PRECOMPILE_HEADERS), and so do the tests of headers.
   add_library(test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/support/precompiled.cc)
   set_target_properties(test_headers PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE OFF)
@@ -28,7 +28,7 @@ if(ANYDML_BUILD_TESTS)
   target_precompile_headers(test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/precompiled.h)
 endif()
 
-# anydml_compile_as_test(target): a library of helpers that goes into tests and fuzzers alone.
+# anydml_compile_as_test(target): for a library of helpers that only tests and fuzzers use.
 function(anydml_compile_as_test target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE ${test_options} ${CMAKE_CXX_COMPILE_OPTIONS_PIE})
@@ -76,8 +76,8 @@ function(anydml_add_test name)
                        ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
 endfunction()
 
-# anydml_add_no_simd_test(name [SOURCES a.cc...] LIBS target...): no_simd_<name> is the test of that name, or of these
-# sources, with other libraries. no_simd_tests builds them, not all.
+# anydml_add_no_simd_test(name [SOURCES a.cc...] LIBS target...): no_simd_<name> is the test of that name, or
+# of these sources, with other libraries. The target no_simd_tests builds them; all does not.
 function(anydml_add_no_simd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_SOURCES)

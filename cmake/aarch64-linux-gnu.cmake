@@ -1,5 +1,5 @@
-# Debian's cross-compiler for Arm (crossbuild-essential-arm64), with libraries of the architecture arm64 beside the
-# machine's own, and qemu to run what comes out.
+# Debian's cross-compiler for Arm (crossbuild-essential-arm64), with libraries of the architecture arm64
+# beside the machine's own, and qemu to run the result.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
