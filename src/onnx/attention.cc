@@ -24,7 +24,7 @@ Status Product(Lowering& n, const View& a, const View& b, bool transpose_b, floa
   return n.graph().Add(DML_OPERATOR_GEMM, desc);
 }
 
-// With the heads that share keys one after the other: {batch, key heads, group * length, size}.
+// Puts the query heads that share keys one after the other: {batch, key heads, group * length, size}.
 Status Group(Lowering& n, const View& view, int64_t heads, View* out) {
   if (view.sizes[1] == heads) {
     *out = view;
@@ -180,7 +180,7 @@ Status Rotate(Lowering& n, const View& x, const Rotation& r, View* out) {
   ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, second, r.cosines, &d));
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, c, d, &b));
   Shape shape = ShapeOf(x);
-  if (r.interleaved) {  // pairs in a dimension of their own
+  if (r.interleaved) {  // pairs are in a dimension of their own
     const View pairs[] = {TrailingOnes(a, 5), TrailingOnes(b, 5)};
     ANYDML_RETURN_IF_ERROR(Join(n, pairs, 4, &a));
     shape[3] = r.size;

@@ -7,8 +7,8 @@
 namespace anydml::onnx {
 namespace {
 
-// Weights that a graph may have, and the share of all of them, whichever is more: what is in memory twice. A
-// cut costs a little time, in what is not fused there.
+// The most weights per graph, or this share of all weights, whichever is more, because they are in memory
+// twice. A cut costs some time, since nothing is fused across it.
 constexpr uint64_t kWeightBytes = uint64_t{32} << 20;
 // On a GPU, which has its own memory, and where what is left at a cut goes to memory in another order.
 constexpr uint64_t kCopiedWeightBytes = uint64_t{1} << 30;
@@ -16,9 +16,9 @@ constexpr uint64_t kWeightShare = 8;
 
 constexpr uintptr_t kAlignment = 8;  // of any element
 
-// Less than this is not worth a comparison.
+// Smaller ones are not worth a comparison.
 constexpr uint64_t kLeastShared = 1 << 20;
-// Buffers are compared in pieces: the host need not have room for them.
+// Buffers are compared in pieces, because the host may not have room for them.
 constexpr uint64_t kComparedBytes = uint64_t{8} << 20;
 
 Status ReadPiece(ID3D12Resource* buffer, uint64_t offset, uint64_t bytes, tools::Session* session,
@@ -28,7 +28,7 @@ Status ReadPiece(ID3D12Resource* buffer, uint64_t offset, uint64_t bytes, tools:
   return session->Read(piece.Get(), out);
 }
 
-// Whether two buffers of as many bytes have the same.
+// Whether two buffers of equal size have the same contents.
 Status CompareBuffers(ID3D12Resource* a, ID3D12Resource* b, tools::Session* session, bool* equal) {
   const uint64_t bytes = a->GetDesc().Width;
   tools::HostBuffer of_a, of_b;
@@ -50,9 +50,9 @@ uint64_t BufferBytes(ElementType type, const Shape& shape) {
 
 // A device that takes host memory reads weights where the file is mapped; another one gets a copy.
 struct CompiledGraphs::Weights {
-  std::vector<DML_BUFFER_BINDING> bindings;  // of all inputs; empty when none is a weight
+  std::vector<DML_BUFFER_BINDING> bindings;  // of all inputs; empty if none is a weight
   std::vector<Buffer> buffers;
-  std::vector<std::vector<uint64_t>> copies;  // of those that lie askew
+  std::vector<std::vector<uint64_t>> copies;  // of misaligned ones
 
   Status Take(const GraphBuilder::Description& description, tools::Session* session) {
     for (size_t i = 0; i < description.inputs.size(); ++i) {
@@ -70,7 +70,7 @@ struct CompiledGraphs::Weights {
 
  private:
   Status Wrap(const Tensor& tensor, tools::Session* session, Buffer* out) {
-    auto* memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
+    auto* memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads it
     const uintptr_t alignment = std::clamp<uintptr_t>(BitsOf(tensor.type) / 8, 1, kAlignment);
     // Tensors are read in whole units of 4 bytes.
     if (reinterpret_cast<uintptr_t>(memory) % alignment != 0 || tensor.data.size() % 4 != 0) {
@@ -111,7 +111,7 @@ Status CompiledGraphs::ShareWeights(const CompiledGraphs& other, tools::Session*
   if (!known || known->GetDesc().Width != bytes || bytes < kLeastShared) return {};
   bool equal = false;
   const Status status = CompareBuffers(own.Get(), known.Get(), session, &equal);
-  if (status.code() == Code::kOutOfMemory && !session->removed()) {  // it goes on without sharing
+  if (status.code() == Code::kOutOfMemory && !session->removed()) {  // continues without sharing
     session->Discard();
     return {};
   }

@@ -1,5 +1,5 @@
-// The compiled graphs of a part, which run one after the other: each is initialised alone, so that of the
-// weights as they are in the file and as kernels want them only a few are in memory at a time.
+// The compiled graphs of a part, which run one after the other. Each is initialised separately, so that only
+// some of the weights are in memory twice, as in the file and as kernels pack them.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 
 namespace anydml::onnx {
 
-// Bound buffers are whole multiples of 4 bytes.
+// Bound buffers are multiples of 4 bytes.
 uint64_t BufferBytes(ElementType type, const Shape& shape);
 
 class CompiledGraphs {
  public:
   using Buffer = Microsoft::WRL::ComPtr<ID3D12Resource>;
 
-  // Compiles and initialises what the outputs need; weights are read now and never again, and the builder
-  // keeps none of its constants. Graphs of `other`, the same for other sizes, that packed the same bytes
-  // share them; it may be null.
+  // Compiles and initialises what the outputs need; weights are read now and not again, and the builder keeps
+  // none of its constants. Graphs of `other`, the same for other sizes, that packed the same bytes are
+  // shared; it may be null.
   Status Create(GraphBuilder* builder, std::span<const Source> outputs, const CompiledGraphs* other,
                 tools::Session* session, DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE);
 
   bool empty() const { return graphs_.empty(); }
   // AnyDmlExplainImplementation's lines, of one graph after the other.
   std::string explanation() const;
-  // Values that are to be given.
+  // Values to be given.
   const std::vector<ValueId>& inputs() const { return inputs_; }
-  // The outputs, and after them what one graph leaves for another: both to be allocated by whoever runs them.
+  // The sizes of the outputs, then of the values that one graph leaves for another; the caller allocates
+  // both.
   const std::vector<uint64_t>& slot_bytes() const { return slot_bytes_; }
-  // That weights take, without those that are another's.
+  // Memory of weights, without shared ones of other graphs.
   uint64_t persistent_bytes() const { return persistent_bytes_; }
 
   // `inputs` as inputs(), with at least `input_bytes` each; `slots` as slot_bytes(). `temporary` is allocated
-  // where it is null.
+  // if it is null.
   Status Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
                 std::span<const Buffer> slots, Buffer* temporary, tools::Session* session) const;
 
@@ -50,7 +51,7 @@ class CompiledGraphs {
     std::vector<Place> inputs;
     std::vector<size_t> outputs;  // slots
   };
-  // Where weights are while a graph is initialised.
+  // The place of weights while a graph is initialised.
   struct Weights;
 
   Status Add(const GraphBuilder& builder, const GraphBuilder::Description& description,
@@ -64,7 +65,7 @@ class CompiledGraphs {
   std::vector<uint64_t> slot_bytes_;
   std::map<ValueId, size_t> input_numbers_;
   std::map<Source, size_t> slots_;
-  uint64_t temporary_bytes_ = 0;  // of the greediest graph
+  uint64_t temporary_bytes_ = 0;  // of the graph that needs most
   uint64_t persistent_bytes_ = 0;
 };
 

@@ -23,7 +23,7 @@ Shape ShapeOf(const View& view) { return {view.sizes.begin(), view.sizes.end()};
 
 Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float scale, float bias) {
   const DML_SCALE_BIAS scale_bias{scale, bias};
-  const View input = x;  // which `y` may be, here and below
+  const View input = x;  // a copy, because `y` may be `x`, here and below
   *y = n.New(input.type, ShapeOf(input));
   const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y),
                                                      scale != 1 || bias != 0 ? &scale_bias : nullptr};
@@ -40,7 +40,7 @@ Status Activate(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, flo
 Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
   const View left = a, right = b;
   *y = n.New(left.type, ShapeOf(left));
-  // ADD1 has an activation at the end; of the others nobody looks there.
+  // ADD1 has an activation at the end, which the others ignore.
   const DML_ELEMENT_WISE_ADD1_OPERATOR_DESC desc{n.graph().In(left), n.graph().In(right), n.graph().Out(y),
                                                  nullptr};
   return n.graph().Add(type, desc);
@@ -49,7 +49,7 @@ Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b,
 Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
   const Shape to = ShapeOf(a), from = ShapeOf(b);
   Shape together;
-  // Any other size would be taken for 1.
+  // Any other size would be treated as 1.
   if (!BroadcastShape(to, from, &together).ok() || together != to)
     return InvalidArgument("an input of ", ShapeToString(from), " for one of ", ShapeToString(to),
                            "; sizes of 1 or the same are allowed");
@@ -195,11 +195,11 @@ DML_SCALAR_UNION Scalar(DataType type, double value) {
     case DataType::kFloat16:
       scalar.UInt16 = ToHalf(static_cast<float>(value)).bits;
       break;
-    // Limits of 64-bit types are a little more than such a type has.
+    // The limits of 64-bit types as doubles are slightly outside the type's range.
     case DataType::kUInt64:
       scalar.UInt64 = value >= 0x1p64 ? UINT64_MAX : value > 0 ? static_cast<uint64_t>(value) : 0;
       break;
-    default:  // the lower bytes are those of the narrower types
+    default:  // for narrower types the lower bytes are the number
       scalar.Int64 = value >= 0x1p63 ? INT64_MAX : value >= -0x1p63 ? static_cast<int64_t>(value) : INT64_MIN;
       break;
   }

@@ -6,7 +6,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Functions that call functions.
+// Nested calls of functions.
 constexpr int kMaxCalls = 32;
 
 using Names = std::map<std::string, std::string>;
@@ -18,7 +18,7 @@ std::string Renamed(const std::string& name, const Names& names) {
 
 void RenameGraph(Names names, GraphProto* graph);
 
-// How much a copy of it costs, in names, numbers and the like.
+// The cost of a copy, in names, numbers and the like.
 size_t Weight(const NodeProto& node) {
   size_t weight = 1 + node.inputs.size() + node.outputs.size();
   for (const Attribute& attribute : node.attributes) {
@@ -32,7 +32,8 @@ size_t Weight(const NodeProto& node) {
   return weight;
 }
 
-// Attributes that refer to the caller's, which may not have them; also in bodies, which are this node's own.
+// Resolves attributes that refer to the caller's, which may be absent; also in bodies, which belong to this
+// node.
 void ResolveReferences(const std::map<std::string, const Attribute*>& given, NodeProto* node) {
   std::erase_if(node->attributes, [&](Attribute& attribute) {
     if (attribute.reference.empty()) {
@@ -59,7 +60,7 @@ void RenameNode(const Names& names, NodeProto* node) {
   }
 }
 
-// A body's own names stay; those of the function around it change.
+// A body's own names stay; those of the enclosing function change.
 void RenameGraph(Names names, GraphProto* graph) {
   for (const ValueProto& input : graph->inputs) names.erase(input.name);
   for (const auto& [name, tensor] : graph->initializers) names.erase(name);

@@ -5,7 +5,7 @@
 namespace anydml::onnx {
 namespace {
 
-// The three operators that take no OWNED_BY_DML tensor, and so read constants of the graph, or copies.
+// All operators except three take OWNED_BY_DML tensors; these three read constants of the graph, or copies.
 bool TakesOwned(DML_OPERATOR_TYPE type) {
   return type != DML_OPERATOR_RNN && type != DML_OPERATOR_LSTM && type != DML_OPERATOR_GRU;
 }
@@ -69,7 +69,7 @@ const DML_TENSOR_DESC* GraphBuilder::Out(View* view) {
   return nullptr;
 }
 
-// Of constants, for an operator that does not take them as they are.
+// Copies of constants, for an operator that cannot own them.
 Status GraphBuilder::AddCopies(std::vector<Source>* inputs) {
   for (Source& source : *inputs) {
     if (source.kind != Source::Kind::kConstant) continue;
@@ -110,7 +110,7 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
                                          [](const View* view) { return view != nullptr && view->empty(); });
   if (!nothing_to_do) {
     status = empty_input ? InvalidArgument("an input without elements") : maker_.Make(desc, &node.op);
-    // The model may be valid all the same: a type or a number of dimensions that DirectML does not have.
+    // The model may still be valid: DirectML lacks a type or a rank.
     if (status.code() == Code::kInvalidArgument) status = Status(Code::kUnsupported, status.message());
   }
   tensors_.clear();
@@ -126,7 +126,7 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   }
   node.origin = origin_;
   node.inputs = inputs;
-  // By their kind: a constant that is owned for one operator is none for the three others.
+  // By kind: a constant that one operator owns is not available to the other three.
   if (!TakesOwned(desc.Type)) {
     for (Source& source : node.inputs)
       source.output = source.kind == Source::Kind::kConstant ? 1 : source.output;

@@ -1,5 +1,5 @@
-// A DirectML graph in the making. Operators are created as they are added; nodes that nobody turns out to
-// need are left out of the description.
+// A DirectML graph under construction. Operators are created as they are added; nodes that turn out to be
+// unused are omitted from the description.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@
 
 namespace anydml::onnx {
 
-// Who checks and creates operators: a device, or only the rules of a feature level.
+// Checks and creates operators: with a device, or only by the rules of a feature level.
 class OperatorMaker {
  public:
   virtual ~OperatorMaker() = default;
-  // `out` stays null where operators are only checked.
+  // `out` stays null if operators are only checked.
   virtual Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out) = 0;
-  // From feature level 6.2 on; before that every constant is an OWNED_BY_DML input.
+  // True from feature level 6.2 on; before, every constant is an OWNED_BY_DML input.
   virtual bool has_constant_nodes() const { return true; }
 };
 
-// Bytes that a graph input, a constant or a node provides.
+// Bytes from a graph input, a constant or a node.
 struct Source {
   enum class Kind : uint8_t { kNone, kInput, kConstant, kNode };
   Kind kind = Kind::kNone;
@@ -41,8 +41,7 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
-// How an operator sees them. Whatever the strides, they reach no further than the packed tensor that was
-// written.
+// A source as an operator sees it. With any strides it stays within the packed tensor that was written.
 struct View {
   Source source;
   DataType type = DataType::kUnknown;
@@ -54,14 +53,14 @@ struct View {
   bool empty() const;
 };
 
-// Packed, of nobody yet. A scalar has one dimension.
+// Packed, without a source yet. A scalar has one dimension.
 View PackedView(DataType type, std::span<const int64_t> shape);
 
-// The same bytes with other sizes. `shape` has as many elements.
+// The same bytes with other sizes. `shape` must have as many elements.
 View Reshaped(View view, std::span<const int64_t> shape);
 // Dimension i of the result is dimension order[i].
 View Permuted(const View& view, std::span<const uint32_t> order);
-// With leading dimensions of 1, then stride 0 where a size of 1 becomes another.
+// With leading dimensions of 1, and stride 0 where a size of 1 is broadcast.
 View Broadcast(const View& view, std::span<const int64_t> shape);
 // With leading (trailing) dimensions of 1 up to this rank.
 View AtLeast(View view, size_t rank);
@@ -71,51 +70,51 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(OperatorMaker* maker) : maker_(*maker) {}  // which outlives it
 
-  // Graph inputs are values of the program; asking again gives the same one.
+  // Graph inputs are values of the program; each value has a single one.
   Source Input(ValueId value);
   ValueId ValueOf(const Source& input) const { return inputs_[input.index]; }
   Source Constant(const Tensor& tensor);
 
-  // For the fields of a description, in their order, which is the order of bindings. Null for null. Pointers
-  // are valid until the node is added.
+  // For the fields of a description, in binding order. Null for null. Pointers are valid until the node is
+  // added.
   const DML_TENSOR_DESC* In(const View* view);
   const DML_TENSOR_DESC* In(const View& view) { return In(&view); }
   const DML_TENSOR_DESC* InArray(std::span<const View> views);
   const DML_TENSOR_DESC* Out(View* view);
   const DML_TENSOR_DESC* OutArray(std::span<View> views);
 
-  // Outputs without elements make nothing: they become constants.
+  // Outputs without elements create no node: they become constants.
   template <typename Desc>
   Status Add(DML_OPERATOR_TYPE type, const Desc& desc) {
     return AddNode({type, &desc});
   }
 
-  // What follows belongs to this node of the model.
+  // Later nodes belong to this node of the model.
   void SetOrigin(std::string name) { origin_ = std::move(name); }
 
-  // Nodes that follow each other and become a graph of their own.
+  // Consecutive nodes that become a separate graph.
   struct Range {
     size_t begin = 0;
     size_t end = 0;
   };
-  // Initialisation needs weights twice. Ranges with about so many bytes of them at most, which go from one to
-  // the next where few tensors do and where nothing is likely to be fused.
+  // Initialisation needs weights twice. Returns ranges with at most about this many bytes of weights, cut
+  // where few tensors pass and where fusion is unlikely.
   std::vector<Range> Cut(std::span<const Source> outputs, uint64_t weight_bytes) const;
   // Of everything that the outputs need.
   uint64_t WeightBytes(std::span<const Source> outputs) const;
 
-  // Lets go of constants that only nodes before `end` need: nothing before it is described again.
+  // Frees constants that only nodes before `end` need, which will not be described again.
   void ReleaseConstants(std::span<const Source> outputs, size_t end);
 
-  // What the outputs need of a range, in DirectML's form. The builder stays as it is.
+  // The part of a range that the outputs need, in DirectML's form. The builder does not change.
   struct Description {
     struct GraphInput {
       ValueId value = kAbsent;           // or
       const Tensor* constant = nullptr;  // OWNED_BY_DML, or
-      Source node;                       // of a range before
+      Source node;                       // of an earlier range
     };
     std::vector<GraphInput> inputs;
-    std::vector<Source> outputs;  // of these nodes: those asked for, then those that later ranges read
+    std::vector<Source> outputs;  // of these nodes: the requested ones, then those that later ranges read
     std::deque<DML_OPERATOR_GRAPH_NODE_DESC> operators;
     std::deque<DML_CONSTANT_DATA_GRAPH_NODE_DESC> constants;
     std::deque<DML_INPUT_GRAPH_EDGE_DESC> input_edges;
@@ -136,7 +135,7 @@ class GraphBuilder {
   struct Node {
     Microsoft::WRL::ComPtr<IDMLOperator> op;
     std::string origin;
-    std::vector<Source> inputs;  // in binding order; kNone where absent
+    std::vector<Source> inputs;  // in binding order; kNone if absent
     std::vector<uint64_t> output_bytes;
   };
 
@@ -145,7 +144,7 @@ class GraphBuilder {
   void Fill(const View& view, bool owned, DML_TENSOR_DESC* out);
   std::vector<bool> NeededNodes(std::span<const Source> outputs) const;
   bool IsOwned(const Source& source) const;
-  // The bytes of weights that a node reads and `seen` does not have yet.
+  // The bytes of weights that a node reads and that are not in `seen` yet.
   uint64_t NewWeightBytes(const Node& node, std::set<uint32_t>* seen) const;
   std::vector<uint32_t> LiveAt(std::span<const Source> outputs, const std::vector<bool>& needed) const;
   std::vector<Source> OutputsOf(const Range& range, std::span<const Source> outputs,
@@ -159,7 +158,7 @@ class GraphBuilder {
   std::map<std::pair<const std::byte*, std::pair<ElementType, size_t>>, uint32_t> constant_ids_;
   std::vector<Node> nodes_;
 
-  // Of the node that is being described.
+  // For the node that is being described.
   std::deque<std::vector<DML_TENSOR_DESC>> tensors_;
   std::deque<DML_BUFFER_TENSOR_DESC> buffers_;
   std::deque<View> views_;  // whose sizes the buffers point to

@@ -1,4 +1,4 @@
-// What a builder has, as graphs of DirectML.
+// Describes a builder's nodes as DirectML graphs.
 #include <algorithm>
 
 #include "onnx/graph_builder.h"
@@ -6,9 +6,9 @@
 namespace anydml::onnx {
 namespace {
 
-// Initialisation packs what it owns; a constant of a few bytes is not worth a binding.
+// Initialisation packs owned constants; a small constant is not worth a binding.
 constexpr size_t kSmallConstant = 64;
-// A node that reads so much is a product or a convolution: what comes before is not fused with it.
+// A node that reads this much is a product or a convolution, with which earlier nodes are not fused.
 constexpr uint64_t kHeavyBytes = 32 << 10;
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr uint64_t kHeavyBytes = 32 << 10;
 std::vector<bool> GraphBuilder::NeededNodes(std::span<const Source> outputs) const {
   std::vector<bool> needed(nodes_.size(), false);
   for (const Source& source : outputs) needed[source.index] = true;
-  for (size_t i = nodes_.size(); i-- > 0;) {  // a node's inputs come before it
+  for (size_t i = nodes_.size(); i-- > 0;) {  // a node's inputs precede it
     if (!needed[i]) continue;
     for (const Source& source : nodes_[i].inputs) {
       if (source.kind == Source::Kind::kNode) needed[source.index] = true;
@@ -69,7 +69,7 @@ std::vector<GraphBuilder::Range> GraphBuilder::Cut(std::span<const Source> outpu
   const std::vector<bool> needed = NeededNodes(outputs);
   const std::vector<uint32_t> live = LiveAt(outputs, needed);
   std::vector<Range> ranges;
-  std::set<uint32_t> before;  // weights of ranges before: those that are shared do not cut again
+  std::set<uint32_t> before;  // weights of earlier ranges: shared ones do not cut again
   for (size_t begin = 0; begin < nodes_.size();) {
     std::set<uint32_t> seen = before;
     uint64_t bytes = 0, best = UINT64_MAX;

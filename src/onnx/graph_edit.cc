@@ -19,7 +19,7 @@ void CountUses(const std::vector<NodeProto>& nodes, std::map<std::string, size_t
 }  // namespace
 
 GraphEdit::GraphEdit(GraphProto* graph, const char* prefix) : graph_(*graph), prefix_(prefix) {
-  // Names that are given twice have no producer: nothing is done with them, and the program refuses them.
+  // Names that are defined twice have no producer: passes ignore them, and the program refuses them.
   for (NodeProto& node : graph_.nodes) {
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;

@@ -1,4 +1,5 @@
-// What passes over a model's graph know of it: who computes a value, how many read it, which are constants.
+// Facts about a model's graph for passes: which node computes a value, how many read it, which values are
+// constants.
 #pragma once
 
 #include <map>
@@ -12,24 +13,24 @@ namespace anydml::onnx {
 
 class GraphEdit {
  public:
-  // `prefix` begins the names of what is added. The graph's nodes stay where they are until RemoveDead.
+  // `prefix` begins the names of added values. The graph's nodes keep their places until RemoveDead.
   GraphEdit(GraphProto* graph, const char* prefix);
 
   // A node of ONNX's own domain, or null.
   NodeProto* Producer(const std::string& name) const;
-  // An initializer or what a Constant has, or null.
+  // An initializer or a Constant's value, or null.
   const Tensor* Constant(const std::string& name) const;
   bool OnlyHere(const std::string& name) { return uses_[name] == 1; }
   bool IsDead(const std::string& name) const { return dead_.contains(name); }
 
   void Use(const std::string& name) { ++uses_[name]; }
-  // One use less. Who has none is not computed, nor is what only it needs.
+  // Removes one use. A value without uses is not computed, nor is what only it needs.
   void Leave(const std::string& name);
-  // `node` computes it from now on.
+  // From now on `node` computes the value.
   void SetProducer(const std::string& name, NodeProto* node) { producers_[name] = node; }
 
   std::string Add(Tensor tensor);
-  // A name that nobody has or reads.
+  // A name that is not in use.
   std::string NewName();
   void RemoveDead(std::vector<NodeProto>* nodes) const;
 

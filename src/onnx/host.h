@@ -1,4 +1,4 @@
-// Nodes that the host computes: shape arithmetic, and whatever else depends on constants alone.
+// Nodes that the host computes: shape arithmetic, and other nodes that depend on constants alone.
 #pragma once
 
 #include "onnx/lowering.h"
@@ -32,7 +32,7 @@ Status NonZero(HostCall& call);
 Status ScatterElements(HostCall& call);
 Status ScatterNd(HostCall& call);
 
-// Whether it is for types that DirectML does not have, and refuses FLOAT32 and FLOAT16.
+// Whether it is for types that DirectML lacks, and refuses FLOAT32 and FLOAT16.
 inline bool LeavesFloats(Status (*evaluate)(HostCall&)) {
   return evaluate == Reduce || evaluate == MatMul || evaluate == Gemm || evaluate == OfDoubles;
 }

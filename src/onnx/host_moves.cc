@@ -1,4 +1,4 @@
-// Moves on the host, by bytes.
+// Operators on the host that move elements as bytes.
 #include <algorithm>
 #include <cstring>
 

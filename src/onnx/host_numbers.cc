@@ -1,5 +1,5 @@
-// Arithmetic on the host: integers of 64 bits that are wrapped at the end, floating-point numbers as double
-// that are rounded once, which is what a single operation in their own type gives.
+// Arithmetic on the host: 64-bit integers, wrapped at the end; floating-point numbers as double, rounded
+// once, which is what a single operation in their own type gives.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -45,7 +45,7 @@ Status CheckTypes(const HostCall& call) {
   return {};
 }
 
-// The inputs' shapes, as far as old versions' attributes change them, and the result's.
+// The inputs' shapes, modified as old versions' attributes require, and the result's.
 Status BroadcastShapes(const HostCall& call, std::vector<onnx::Shape>* given, onnx::Shape* shape) {
   int64_t elements = 0;
   for (size_t i = 0; i < call.inputs(); ++i) {
@@ -55,13 +55,13 @@ Status BroadcastShapes(const HostCall& call, std::vector<onnx::Shape>* given, on
   }
   *shape = given->front();
   for (const onnx::Shape& other : *given) ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, other, shape));
-  // Nothing that is much larger than what it is made of: the device is better at that.
+  // Results much larger than their operands are left to the device.
   const int64_t limit = std::clamp(elements, kMaxHostElements, kMostHostNumbers);
   const std::optional<int64_t> count = ElementCount(*shape);
   return count && *count <= limit ? Status() : Unsupported("a large result on the host");
 }
 
-// Wraps; a division by zero is 0, where DirectML says nothing either.
+// Wraps; a division by zero gives 0, since DirectML does not define it either.
 int64_t Integer(const std::string& type, int64_t a, int64_t b, bool truncate, bool is_unsigned) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   if (type == "Add") return static_cast<int64_t>(x + y);
@@ -91,7 +91,7 @@ double Number(const std::string& type, double a, double b) {
   return std::fmod(a, b);
 }
 
-// Wraps; 0 for what is between -1 and 1.
+// Wraps; 0 for results between -1 and 1.
 int64_t Power(int64_t base, int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
   uint64_t result = 1, factor = static_cast<uint64_t>(base);
@@ -119,7 +119,7 @@ Status PowersOfIntegers(HostCall& call, const std::vector<onnx::Shape>& given, c
   return {};
 }
 
-// 0 for a delta that leads away from the limit; it is not 0.
+// 0 if delta, which is not 0, leads away from the limit.
 uint64_t CountOf(int64_t start, int64_t limit, int64_t delta) {
   if (delta > 0 ? limit <= start : limit >= start) return 0;
   const uint64_t distance = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
@@ -173,7 +173,7 @@ constexpr NamedFunction kFunctionsOfDoubles[] = {
     {"IsNaN", [](double x) { return std::isnan(x) ? 1.0 : 0.0; }},
 };
 
-// Null: there is none of that name.
+// Null if there is no such name.
 Function FunctionOf(std::span<const NamedFunction> functions, std::string_view name) {
   const auto found = std::ranges::find(functions, name, &NamedFunction::name);
   return found == functions.end() ? nullptr : found->function;
@@ -239,7 +239,7 @@ Status Compare(HostCall& call) {
                                           : x >= y;
     }
   };
-  // UINT64 above INT64_MAX would compare wrong; nothing counts that far.
+  // UINT64 above INT64_MAX would compare wrongly, but counts are never that large.
   IsFloat(call.In(0).type) ? compare(ToDoubles(call.In(0)), ToDoubles(call.In(1)))
                            : compare(ToInts(call.In(0)), ToInts(call.In(1)));
   call.outputs[0] = FromInts(ElementType::kBool, shape, result);
@@ -273,7 +273,7 @@ Status Unary(HostCall& call) {
 Status OfDoubles(HostCall& call) {
   const std::string& type = call.proto().type;
   const Tensor& x = call.In(0);
-  // Of those that the device has, its own results count.
+  // For types that the device has, its own results are authoritative.
   if (x.type != ElementType::kDouble || x.count() > kMostHostNumbers)
     return Unsupported("this type or size on the host");
   std::vector<double> values = ToDoubles(x);

@@ -1,19 +1,19 @@
-// What the files of arithmetic on the host have in common.
+// Shared by the files of arithmetic on the host.
 #pragma once
 
 #include "onnx/host.h"
 
 namespace anydml::onnx::host {
 
-// What is computed as vectors of numbers, which take several times the memory of the tensor.
+// A limit for what is computed in vectors of numbers, which take several times the tensor's memory.
 inline constexpr int64_t kMostHostNumbers = int64_t{1} << 24;
 
-// Positions of a broadcast input for every element of `shape`.
+// For every element of `shape`, the position in a broadcast input.
 std::vector<size_t> Positions(const onnx::Shape& input, const onnx::Shape& shape);
 
-// Whether the host computes with elements of it.
+// Whether the host computes with elements of this type.
 bool IsNumber(ElementType type);
-// All inputs are there, and are such.
+// Checks that all inputs are present and numbers.
 Status CheckNumbers(const HostCall& call);
 
 }  // namespace anydml::onnx::host

@@ -1,4 +1,4 @@
-// Products of matrices on the host: of doubles and integers, which DirectML does not multiply.
+// Matrix products on the host: of doubles and integers, which DirectML does not multiply.
 #include <algorithm>
 
 #include "onnx/host_numbers.h"
@@ -17,7 +17,7 @@ void Multiply(const T* a, const T* b, int64_t rows, int64_t k, int64_t columns, 
   }
 }
 
-// Integers wrap: what is above their bits does not matter.
+// Integers wrap, so bits above their type do not matter.
 std::vector<uint64_t> Bits(const Tensor& tensor) {
   const std::vector<int64_t> values = ToInts(tensor);
   return {values.begin(), values.end()};
@@ -29,13 +29,13 @@ Status CheckProduct(const HostCall& call) {
     const ElementType type = call.In(i).type;
     if (!IsNumber(type) || type != call.In(0).type || call.In(i).count() > kMostHostNumbers)
       return Unsupported("this type or size on the host");
-    // Of those that the device has, its own order of additions is the one that counts.
+    // For types that the device has, its order of additions is authoritative.
     if (IsFloat(type) && type != ElementType::kDouble) return Unsupported("on the host");
   }
   return {};
 }
 
-// With more a model would be busy for minutes.
+// More would take minutes.
 constexpr int64_t kMostMultiplications = int64_t{1} << 34;
 
 Status CheckWork(const onnx::Shape& result, int64_t k) {
@@ -90,7 +90,7 @@ Status MatMul(HostCall& call) {
   if (!column) shape.push_back(columns);
   ANYDML_RETURN_IF_ERROR(CheckWork(shape, k));
   const Tensor &x = call.In(0), &y = call.In(1);
-  if (ElementCount(shape) == 0) {  // of however many matrices
+  if (ElementCount(shape) == 0) {  // of any number of matrices
     call.outputs[0] = FromInts(x.type, shape, {});
     return {};
   }

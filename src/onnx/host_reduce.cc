@@ -30,7 +30,7 @@ Status Resolve(const HostCall& call, Reduction* out) {
   return {};
 }
 
-// Whose results are taken from sums of numbers that are no integers.
+// Reductions whose results are computed in floating point.
 bool HasRoots(const std::string& type) {
   return type == "ReduceL2" || type == "ReduceLogSum" || type == "ReduceLogSumExp";
 }
@@ -43,7 +43,7 @@ int64_t Combine(const std::string& type, int64_t a, int64_t b, bool is_unsigned)
   return less == (type == "ReduceMin") ? a : b;
 }
 
-// The least or the greatest number of a type.
+// The lowest or the greatest number of a type.
 int64_t Limit(ElementType type, bool greatest) {
   const uint64_t ones = ~uint64_t{0} >> (64 - BitsOf(type));
   if (type == ElementType::kBool) return greatest;
@@ -53,7 +53,7 @@ int64_t Limit(ElementType type, bool greatest) {
   return greatest ? static_cast<int64_t>(ones >> 1) : -static_cast<int64_t>(ones >> 1) - 1;
 }
 
-// What a reduction of no elements gives.
+// The result of reducing no elements.
 int64_t OfNothing(const std::string& type, ElementType element) {
   if (type == "ReduceMax" || type == "ReduceMin") return Limit(element, type == "ReduceMin");
   return type == "ReduceProd" ? 1 : 0;
@@ -126,7 +126,7 @@ Status Doubles(HostCall& call, const Reduction& r, const std::vector<size_t>& ta
 Status Reduce(HostCall& call) {
   const Tensor& x = call.In(0);
   if (!IsNumber(x.type)) return Unsupported("this type on the host");
-  // Of those that the device has, its own order of additions is the one that counts.
+  // For types that the device has, its order of additions is authoritative.
   if (IsFloat(x.type) && x.type != ElementType::kDouble && x.type != ElementType::kBFloat16 && x.count() != 0)
     return Unsupported("on the host");
   Reduction r;

@@ -1,4 +1,4 @@
-// Scatters on the host, with reductions, which DirectML does not have.
+// Scatters on the host, with reductions, which DirectML lacks.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace anydml::onnx::host {
 namespace {
 
-// What becomes of an element and an update of it.
+// Combines an element with an update.
 template <typename Number>
 Number Reduced(const std::string& how, Number old, Number update) {
   if (how == "max") return old > update ? old : update;
@@ -21,7 +21,7 @@ Number Reduced(const std::string& how, Number old, Number update) {
   }
 }
 
-// `targets[i]` is where update i goes, in units of `inner` elements.
+// `targets[i]` is the place of update i, in units of `inner` elements.
 Status Apply(HostCall& call, const std::vector<size_t>& targets, size_t inner) {
   const std::string how = call.Text("reduction", "none");
   if (how != "none" && how != "add" && how != "mul" && how != "max" && how != "min")

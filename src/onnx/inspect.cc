@@ -1,4 +1,4 @@
-// What a model needs, without a device.
+// Determines a model's requirements, without a device.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@ constexpr uint32_t kLevels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 
 // Models run as graphs.
 constexpr uint32_t kGraphLevel = 0x2100;
 
-// Checks operators and remembers the feature level that all of them need.
+// Checks operators and records the feature level that all of them need.
 class LevelMaker final : public OperatorMaker {
  public:
   Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>*) override {
@@ -28,7 +28,7 @@ class LevelMaker final : public OperatorMaker {
     }
     return InvalidArgument(AnyDmlGetLastErrorMessage());
   }
-  // What a device of a lower level would do instead needs none.
+  // Fallbacks for devices of a lower level are not considered.
   bool has_constant_nodes() const override { return false; }
   uint32_t level() const { return level_; }
 
@@ -66,7 +66,7 @@ void CountParameters(const GraphProto& graph, ModelReport* report) {
   }
 }
 
-// The sizes that the model states, or those that are given for an input.
+// The sizes that the model declares, or those given for an input.
 std::optional<Shape> ShapeOfInput(const ProgramValue& value, const std::map<std::string, Shape>& shapes) {
   if (const auto given = shapes.find(value.name); given != shapes.end()) return given->second;
   if (value.declared == nullptr || !value.declared->has_shape) return std::nullopt;

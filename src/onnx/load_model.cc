@@ -1,4 +1,4 @@
-// Models from files. Nothing outside of the model's folder is read.
+// Loads models from files. Nothing outside the model's folder is read.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace anydml::onnx {
 namespace {
 
-// A mapping of a whole file. Pages are read when they are touched and given back under pressure.
+// A mapping of a whole file. Pages are read when they are touched and dropped under memory pressure.
 class Mapping {
  public:
   Mapping(void* memory, size_t size) : memory_(memory), size_(size) {}
@@ -114,11 +114,12 @@ Status MapFile(const std::string& path, Blob* out) {
 
 void DropPages(const Tensor& tensor) {
   if (!tensor.mapped || tensor.data.empty()) return;
-  // Also those at the ends, which hold something of others: it is in the file, too.
+  // Including partial pages at the ends, which share data with others: these are in the file, too.
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(tensor.data.data()) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(tensor.data.data() + tensor.data.size());
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a wish: refusal costs memory only
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a hint: if it is refused, only
+                                                                        // memory is lost
 }
 
 Status LoadModel(const std::string& path, Model* out) {

@@ -37,7 +37,9 @@ View Lowering::In(size_t input) {
 void Lowering::Return(size_t output, const View& view, ElementType type, Shape shape) {
   if (output >= results_.size()) return;
   if (view.source.kind == Source::Kind::kNone) {  // nothing was added for a tensor without elements
-    if (!view.empty()) return;                    // nor for others of that operator: they are not computed
+    if (!view.empty())
+      return;  // nor for the operator's other outputs: they are not
+               // computed
     Return(output, MakeTensor(type, std::move(shape), std::vector<std::byte>()));
     return;
   }

@@ -1,5 +1,5 @@
-// One node of a model on its way to operators of DirectML: what the functions of the operator table are
-// given.
+// One node of a model while it is lowered to DirectML operators: the argument of the operator table's
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct TraceValue {
   bool known = false;  // it has been computed, or comes from outside
   ElementType type = ElementType::kUndefined;
   Shape shape;
-  Source source;                   // kNone: `constant`
-  std::optional<Tensor> constant;  // its elements, where they are the same in every run
+  Source source;                   // kNone: `constant` has the value
+  std::optional<Tensor> constant;  // its elements, if they are the same in every run
 };
 
 struct OperatorRow;
 
 class Lowering : public NodeFacts {
  public:
-  // `inputs` are null where they are absent, `host` where values are not known.
+  // `inputs` are null if absent, `host` if values are not known.
   Lowering(const ProgramNode& node, const OperatorRow& row, GraphBuilder* graph,
            std::vector<const TraceValue*> inputs, std::vector<std::optional<Tensor>> host)
       : NodeFacts(*node.proto, node.version),
@@ -52,14 +52,14 @@ class Lowering : public NodeFacts {
   const Shape& shape(size_t input) const { return inputs_[input]->shape; }
   size_t rank(size_t input) const { return shape(input).size(); }
 
-  // The elements of an input that the table says has to be known; null when it is absent.
+  // The elements of an input that the table declares as required to be known; null if it is absent.
   const Tensor* Host(size_t input) const;
   std::vector<int64_t> HostInts(size_t input) const;
   std::vector<double> HostDoubles(size_t input) const;
-  // The elements of any input, where they are constant.
+  // The elements of any input, if they are constant.
   const Tensor* IfConstant(size_t input) const;
 
-  // An input, packed; all of them are.
+  // An input, which is packed.
   View In(size_t input);
   View Constant(const Tensor& tensor);
   View New(DataType type, const Shape& shape) const { return PackedView(type, shape); }
@@ -67,7 +67,7 @@ class Lowering : public NodeFacts {
   // `view` is packed and has as many elements as the shape.
   void Return(size_t output, const View& view, ElementType type, Shape shape);
   void Return(size_t output, Tensor constant);
-  // The input's bytes.
+  // Returns the input's bytes.
   void Forward(size_t output, size_t input, Shape shape);
 
   std::vector<TraceValue> TakeResults() { return std::move(results_); }
@@ -81,7 +81,7 @@ class Lowering : public NodeFacts {
   const ProgramNode& node_;
 };
 
-// A node whose inputs are all known, computed on the host.
+// A node with known inputs, computed on the host.
 class HostCall : public NodeFacts {
  public:
   HostCall(const ProgramNode& node, std::vector<const Tensor*> inputs)
@@ -98,7 +98,8 @@ class HostCall : public NodeFacts {
   std::vector<Tensor> outputs;
 };
 
-// Whether the host may compute it while a model is compiled: shapes and indices are small, weights are not.
+// The most elements for computing on the host while a model is compiled: shapes and indices are small,
+// weights are not.
 inline constexpr int64_t kMaxHostElements = 1 << 16;
 
 struct OperatorRow {
@@ -106,29 +107,29 @@ struct OperatorRow {
   const char* name = nullptr;
   uint8_t min_inputs = 0;
   uint8_t max_inputs = 0;    // 255: any number
-  uint32_t host_inputs = 0;  // bit i: the elements of input i have to be known
+  uint32_t host_inputs = 0;  // bit i: the elements of input i must be known
   Status (*lower)(Lowering& node) = nullptr;
   Status (*evaluate)(HostCall& call) = nullptr;  // null: only DirectML computes it
-  int parameter = 0;      // what rows of one function differ in, often a DML_OPERATOR_TYPE
+  int parameter = 0;      // what distinguishes rows with the same function, often a DML_OPERATOR_TYPE
   bool forwards = false;  // the output has the bytes of input 0
-  bool on_host = false;   // its results' sizes depend on data: the host computes it between two parts
-  bool random = false;    // every run draws anew, so that nothing of it is constant
+  bool on_host = false;   // sizes of results depend on data: the host computes it between two parts
+  bool random = false;    // every run draws new numbers, so no result is constant
 };
 
-// What the row's functions say, unless an attribute that they read is of another kind.
+// The result of the row's functions, or an error if an attribute that they read has the wrong kind.
 Status LowerNode(const OperatorRow& row, Lowering& node);
 Status EvaluateNode(const OperatorRow& row, HostCall& call);
 
-// `lower` of operators that only `evaluate` computes.
+// `lower` for operators that only `evaluate` computes.
 inline Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
 
-// How many inputs there are, and that none is left out which has to be there. Functions rely on it, and on an
-// output.
+// Checks the number of inputs, and that required ones are present. Functions rely on that, and on at least
+// one output.
 Status CheckInputs(const ProgramNode& node, const OperatorRow& row);
 
-// Null when there is none. Versions are the functions' business.
+// Null if there is none. The functions check versions.
 const OperatorRow* FindOperator(std::string_view domain, std::string_view name);
-// What to say where there is none.
+// The error message for an unknown operator.
 std::string WhyUnknown(std::string_view domain);
 
 }  // namespace anydml::onnx

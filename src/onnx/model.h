@@ -1,4 +1,4 @@
-// An ONNX model as its file says it, read but not yet understood.
+// An ONNX model as read from its file, not yet interpreted.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace anydml::onnx {
 
 struct GraphProto;
 
-// AttributeProto.AttributeType, as far as anything uses it.
+// AttributeProto.AttributeType, as far as it is used.
 enum class AttributeKind : int32_t {
   kUndefined = 0,
   kFloat = 1,
@@ -46,12 +46,12 @@ struct NodeProto {
   std::string name;
   std::string type;                 // "Conv"
   std::string domain;               // "" for ai.onnx
-  std::vector<std::string> inputs;  // "" where an optional one is left out
+  std::vector<std::string> inputs;  // "" for omitted optional ones
   std::vector<std::string> outputs;
   std::vector<Attribute> attributes;
   std::string overload{};  // of functions that share a name
 
-  const Attribute* Find(std::string_view attribute) const;  // null when it was not given
+  const Attribute* Find(std::string_view attribute) const;  // null if it was not given
 };
 
 enum class ValueKind { kTensor, kSequence, kOptional, kOther };
@@ -61,7 +61,7 @@ struct ValueProto {
   ValueKind kind = ValueKind::kTensor;
   ElementType type = ElementType::kUndefined;
   bool has_shape = false;
-  Shape shape;                       // -1 where a size is not known before the model runs
+  Shape shape;                       // -1 for sizes unknown before the model runs
   std::vector<std::string> symbols;  // the names of such sizes; "" for others
 };
 
@@ -94,11 +94,11 @@ struct Model {
   std::vector<std::string> warnings;  // about what is wrong in the file and read all the same: sentences
 };
 
-// A file, or a part of one, that tensors point into.
+// A file, or a part of one, into which tensors point.
 struct Blob {
   Bytes bytes;
   std::shared_ptr<const void> owner;
-  bool mapped = false;  // pages come and go
+  bool mapped = false;  // pages can be dropped and read again
 };
 
 // Opens files of external data; `location` is relative and stays inside the model's folder.
@@ -108,18 +108,19 @@ class ExternalFiles {
   virtual Status Open(const std::string& location, Blob* out) = 0;
 };
 
-// Sentences begin with where in the model something is. `external` may be null: then there is none.
+// Error messages begin with the position in the model. `external` may be null: then external data is an
+// error.
 Status ReadModel(const Blob& file, ExternalFiles* external, Model* out);
 
-// The file and what lies beside it. Mapped, so that weights are read when they are used.
+// Loads the file and the files beside it. They are mapped, so that weights are read when they are used.
 Status LoadModel(const std::string& path, Model* out);
 
-// A file that is one TensorProto, as ONNX's tests have them.
+// A file with a single TensorProto, as in ONNX's tests.
 Status ReadTensor(const Blob& file, Tensor* out);
 
 Status MapFile(const std::string& path, Blob* out);
 
-// The elements take no memory until somebody reads them again; nothing happens where they are in no file.
+// Drops the elements' pages until they are read again; does nothing for tensors outside files.
 void DropPages(const Tensor& tensor);
 
 }  // namespace anydml::onnx

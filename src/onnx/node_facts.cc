@@ -30,7 +30,7 @@ std::string KindName(AttributeKind kind) {
 
 }  // namespace
 
-// Old files do not say the kind.
+// Old files do not contain the kind.
 const Attribute* NodeFacts::Find(std::string_view name, AttributeKind kind) const {
   const Attribute* const found = proto_.Find(name);
   if (found == nullptr || found->kind == kind || found->kind == AttributeKind::kUndefined) return found;
@@ -217,14 +217,15 @@ Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::sp
     const int64_t size = shape[axis];
     const int64_t step = steps.empty() ? 1 : steps[i];
     if (step == 0) return InvalidArgument("a step is 0");
-    // Into the range where positions are: ends may be INT64_MIN or INT64_MAX.
+    // Clamps to the range of positions: ends may be INT64_MIN or INT64_MAX.
     const int64_t low = step > 0 ? 0 : -1;
     const int64_t high = step > 0 ? size : size - 1;
     const auto place = [&](int64_t at) {
       if (at < 0) at = at < -size ? low : at + size;
       return std::clamp(at, low, std::max(low, high));
     };
-    // Going down from before the first element, ONNX begins at it, where NumPy would find nothing.
+    // With a negative step from before the first element, ONNX begins at that element, where NumPy would find
+    // nothing.
     const int64_t start = std::max<int64_t>(place(starts[i]), size > 0 ? 0 : low);
     const int64_t end = place(ends[i]);
     const int64_t distance = step > 0 ? end - start : start - end;

@@ -1,4 +1,4 @@
-// A node's attributes, with defaults, as operators ask for them.
+// A node's attributes, with defaults.
 #pragma once
 
 #include <initializer_list>
@@ -21,16 +21,15 @@ class NodeFacts {
   int64_t Int(std::string_view name, int64_t otherwise) const;
   float Float(std::string_view name, float otherwise) const;
   std::string Text(std::string_view name, std::string_view otherwise) const;
-  // One of those that are allowed; the first one when it was not given.
+  // One of the allowed values; by default the first one.
   Status OneOf(std::string_view name, std::initializer_list<std::string_view> allowed,
                std::string* out) const;
-  std::vector<int64_t> Ints(std::string_view name) const;  // empty when it was not given
+  std::vector<int64_t> Ints(std::string_view name) const;  // empty if it was not given
   std::vector<float> Floats(std::string_view name) const;
   std::vector<std::string> Texts(std::string_view name) const;
-  const Tensor* TensorOf(std::string_view name) const;  // null when it was not given
+  const Tensor* TensorOf(std::string_view name) const;  // null if it was not given
 
-  // Whether all that were asked for until now are of the kind that they were asked for as; others count as
-  // not given.
+  // Whether all attributes that were read so far have the expected kind; others count as not given.
   const Status& attribute_kinds() const { return kinds_; }
 
  private:
@@ -48,23 +47,23 @@ Status Unsupported(const Args&... args) {
 
 // Negative axes count from the end.
 Status ResolveAxis(int64_t axis, size_t rank, uint32_t* out);
-// Several of them, in ascending order and none twice.
+// Several axes, in ascending order and without duplicates.
 Status ResolveAxes(std::span<const int64_t> axes, size_t rank, std::vector<uint32_t>* out);
 
-// NumPy's rules. Fails when the sizes do not go together.
+// By NumPy's rules. Fails if the sizes are incompatible.
 Status BroadcastShape(const Shape& a, const Shape& b, Shape* out);
 
-// Before version 7 an attribute says where in `a` the dimensions of `b`, the second input, begin: then it is
-// given the dimensions of 1 that NumPy's rules need behind it.
+// Before version 7 an attribute says where in `a` the dimensions of `b`, the second input, begin; `b` then
+// gets the trailing dimensions of 1 that NumPy's rules need.
 Status AlignOldBroadcast(const NodeFacts& node, const Shape& a, Shape* b);
 
-// An attribute without a default.
+// Requires an attribute without a default.
 Status NeedAttribute(const NodeFacts& node, std::string_view name);
 
 // What Cast makes of its input.
 Status CastTarget(const NodeFacts& node, ElementType* out);
 
-// The sizes of Split's parts, as any version says them; `given` when the second input has them.
+// The sizes of Split's parts, in any version; `given` if the second input has them.
 Status SplitSizes(const NodeFacts& node, bool has_given, std::vector<int64_t> given, int64_t size,
                   size_t outputs, std::vector<int64_t>* out);
 

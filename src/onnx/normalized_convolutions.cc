@@ -10,13 +10,13 @@
 namespace anydml::onnx {
 namespace {
 
-// What is made stays in memory beside what it is made of, so that there is a limit for all of it. Large
-// filters have small images, on which a normalisation costs little.
+// New filters are in memory beside the original ones, so their total is limited. Large filters have small
+// images, on which a normalisation costs little.
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-// Beyond these filters and sums might overflow.
+// With larger ones, filters and sums might overflow.
 constexpr double kMostScale = 0x1p40, kMostShift = 0x1p100;
 
-// What becomes of channel c's sums: times scale[c], plus shift[c].
+// Transforms channel c's sums: times scale[c], plus shift[c].
 struct Affine {
   std::vector<double> scale, shift;
 };
@@ -27,11 +27,11 @@ struct Filters {
   int64_t channels = 0;  // of the output
   bool transposed = false;
 
-  // Of a filter's element.
+  // The channel of a filter's element.
   int64_t ChannelOf(int64_t element) const {
     const Shape& shape = weights->shape;
     if (!transposed) return element / (weights->count() / channels);
-    // {inputs, channels of a group, ...}
+    // {inputs, channels per group, ...}
     const int64_t row = element / (weights->count() / shape[0]);
     const int64_t of_group = element / (weights->count() / shape[0] / shape[1]) % shape[1];
     const int64_t groups = channels / shape[1];
@@ -56,9 +56,9 @@ class Normalizations {
   }
 
  private:
-  // Whether the convolution before it does what the node does from now on.
+  // Merges the node into the convolution before it, if possible.
   bool Take(const NodeProto& node) {
-    // Who has a name that is given twice is left for the program, which refuses it.
+    // A name that is defined twice is left to the program, which refuses it.
     if (node.outputs.empty() || edit_.Producer(node.outputs[0]) != &node) return false;
     const bool normalizes = node.type == "BatchNormalization";
     if (!normalizes && node.type != "Mul" && node.type != "Add") return false;
@@ -131,7 +131,7 @@ class Normalizations {
     return affine;
   }
 
-  // Mul or Add, whose other input has one number or one for each channel.
+  // Mul or Add, whose other input has one number or one per channel.
   std::optional<Affine> StepOf(const NodeProto& node, size_t other, const Filters& filters) const {
     const Tensor* const tensor = node.inputs.size() == 2 ? edit_.Constant(node.inputs[other]) : nullptr;
     if (tensor == nullptr || tensor->type != ElementType::kFloat) return std::nullopt;
@@ -146,7 +146,7 @@ class Normalizations {
     return Affine{std::vector<double>(numbers.size(), 1), numbers};
   }
 
-  // After what is done to its sums already.
+  // Appends to what is already done to its sums.
   bool Compose(const Affine& next, const Filters& filters, NodeProto* conv) {
     const auto found = taken_.find(conv);
     const size_t channels = next.scale.size();
@@ -157,7 +157,7 @@ class Normalizations {
     for (size_t c = 0; c < channels; ++c) {
       all.scale[c] *= next.scale[c];
       all.shift[c] = all.shift[c] * next.scale[c] + next.shift[c];
-      // Nor a NaN.
+      // Also false for NaN.
       if (!(std::fabs(all.scale[c]) <= kMostScale && std::fabs(all.shift[c]) <= kMostShift)) return false;
     }
     uint64_t bytes = Scales(all) && !scaled ? filters.weights->data.size() : 0;
@@ -198,14 +198,14 @@ class Normalizations {
   GraphProto& graph_;
   GraphEdit edit_;
   std::map<NodeProto*, Affine> taken_;
-  uint64_t bytes_ = 0;  // of filters and numbers of channels that are made
+  uint64_t bytes_ = 0;  // of new filters and of numbers per channel
 };
 
 }  // namespace
 
 void FoldNormalizations(Model* model) {
   const auto opset = model->opsets.find("");
-  // Before 7 sizes were not broadcast as they are now.
+  // Before version 7 broadcasting had other rules.
   if (opset != model->opsets.end() && opset->second >= 7 && HasOnlyKnownOperators(*model))
     Normalizations(&model->graph).Run();
 }

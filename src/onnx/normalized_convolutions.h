@@ -1,12 +1,12 @@
-// Convolutions that are normalised, scaled or shifted channel by channel, as they are trained.
+// Convolutions that are normalised, scaled or shifted per channel, as in training.
 #pragma once
 
 #include "onnx/model.h"
 
 namespace anydml::onnx {
 
-// Puts BatchNormalization, Mul and Add with constants behind Conv and ConvTranspose of FLOAT32 into filters
-// and bias. FLOAT16 filters would lose digits.
+// Merges BatchNormalization, Mul and Add with constants into filters and bias of the FLOAT32 Conv or
+// ConvTranspose before them. FLOAT16 filters would lose digits.
 void FoldNormalizations(Model* model);
 
 }  // namespace anydml::onnx

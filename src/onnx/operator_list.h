@@ -1,4 +1,4 @@
-// All rows of the operator table, for those who want to try them all.
+// All rows of the operator table, for tests.
 #pragma once
 
 #include <vector>

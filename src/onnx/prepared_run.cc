@@ -8,9 +8,9 @@ namespace anydml::onnx {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};  // a cache line: kernels choose by the alignment of buffers
-// Of the caller's memory; what is askew is copied.
+// Of the caller's memory; misaligned memory is copied.
 constexpr uintptr_t kLeastAlignment = 16;
-// Copying so much takes longer than recording a list.
+// Copying this much takes longer than recording a list.
 constexpr uint64_t kLarge = 1 << 18;
 
 std::shared_ptr<std::byte> AlignedMemory(uint64_t bytes) {
@@ -115,7 +115,7 @@ Status PreparedRun::Execute() {
   for (Slot& slot : outputs_) {
     const bool usable = slot.memory != nullptr && slot.own.use_count() == 1;
     if (!shares_memory_ || slot.bytes < kLarge || usable) continue;
-    slot.own = AlignedMemory(slot.bytes);  // somebody still has the results of the run before
+    slot.own = AlignedMemory(slot.bytes);  // the previous run's results are still in use
     ANYDML_RETURN_IF_ERROR(Use(slot.own.get(), &slot));
   }
   if (!recorded_) ANYDML_RETURN_IF_ERROR(Record());

@@ -1,6 +1,6 @@
-// Graphs with buffers of their own and a command list that is recorded once: nothing is allocated or recorded
-// when they run. On the CPU large inputs and results are where the caller has them; the list is recorded
-// again when that is somewhere else.
+// Graphs with their own buffers and a command list that is recorded once: running them allocates and records
+// nothing. On the CPU large inputs and results stay in the caller's memory; if that is elsewhere in the next
+// run, the list is recorded again.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace anydml::onnx {
 class PreparedRun {
  public:
   // `input_bytes` are multiples of 4. The first `outputs` slots of the graphs are for the host. `session` and
-  // `graphs` have to outlive it. `timed`: what the graphs take can be asked for.
+  // `graphs` must outlive it. `timed`: record timestamps for DeviceSeconds.
   static Status Create(tools::Session* session, const CompiledGraphs& graphs,
                        std::span<const uint64_t> input_bytes, size_t outputs, bool timed,
                        std::unique_ptr<PreparedRun>* out);
 
-  // `data` stays until the graphs have been executed.
+  // `data` must stay valid until the graphs have been executed.
   Status SetInput(size_t index, std::span<const std::byte> data);
   Status Execute();
   Tensor TakeOutput(size_t index, ElementType type, const Shape& shape) const;
@@ -32,12 +32,12 @@ class PreparedRun {
  private:
   using Buffer = CompiledGraphs::Buffer;
 
-  // Memory of the host and the buffer that the graph sees: the same where they share memory, or with a copy
+  // Memory of the host and the buffer for the graph: the same if they share memory, otherwise with a copy
   // between them.
   struct Slot {
     uint64_t bytes = 0;
     std::byte* memory = nullptr;
-    std::shared_ptr<std::byte> own;  // what results share; null: the caller's memory, or staging
+    std::shared_ptr<std::byte> own;  // shared with results; null: the caller's memory, or staging
     Buffer device;
     Buffer staging;
   };
@@ -52,7 +52,7 @@ class PreparedRun {
   const bool shares_memory_;
   const bool timed_;
   std::vector<Slot> inputs_, outputs_;
-  std::vector<Buffer> between_;  // slots that the host does not see
+  std::vector<Buffer> between_;  // slots that the host does not use
   Buffer temporary_;
   tools::RecordedList list_;
   bool recorded_ = false;

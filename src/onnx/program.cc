@@ -7,12 +7,12 @@
 namespace anydml::onnx {
 namespace {
 
-// Functions in bodies of functions included, which a file's own depth does not bound.
+// Including functions in bodies of functions, which a file's own depth does not limit.
 constexpr int kMaxBodies = 64;
 
 void CollectNames(const NodeProto& node, std::set<std::string>* names);
 
-// What a body takes from around it: a name of its own hides the same name outside.
+// The names that a body uses from outside: its own names hide the same names outside.
 void CollectNamesAround(const GraphProto& body, std::set<std::string>* names) {
   std::set<std::string> inner, own;
   for (const NodeProto& node : body.nodes) {
@@ -26,7 +26,7 @@ void CollectNamesAround(const GraphProto& body, std::set<std::string>* names) {
                       std::inserter(*names, names->end()));
 }
 
-// Every name outside that a node or one of its bodies refers to.
+// Every outside name that a node or one of its bodies refers to.
 void CollectNames(const NodeProto& node, std::set<std::string>* names) {
   for (const std::string& input : node.inputs) {
     if (!input.empty()) names->insert(input);
@@ -95,7 +95,7 @@ Status Program::AddInputs(const GraphProto& graph) {
       ProgramValue& value = values_[found->second];
       if (value.declared != nullptr) return InvalidArgument("input \"", input.name, "\" is declared twice");
       value.declared = &input;
-      continue;  // an initializer that old files list as an input, too
+      continue;  // an initializer that old files also list as an input
     }
     const ValueId id = AddValue(input.name);
     values_[id].declared = &input;
@@ -115,7 +115,7 @@ Status Program::AddOutputsOf(const std::vector<FlatNode>& nodes) {
   return {};
 }
 
-// Files have their nodes in order; those that do not are put in order, unless there is a cycle.
+// Files normally have their nodes in order; otherwise they are sorted, unless there is a cycle.
 Status Program::Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* order) {
   std::map<std::string, size_t> producers;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -154,7 +154,7 @@ Status Program::Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* o
                          ") waits for its own result");
 }
 
-// Some exporters write weights as nodes; here they are weights, wherever they are used.
+// Some exporters write weights as nodes; here they count as weights.
 bool Program::TakeConstant(const NodeProto& proto) {
   if (!proto.domain.empty() || proto.type != "Constant" || proto.outputs.size() != 1) return false;
   const Attribute* const value = proto.Find("value");

@@ -1,4 +1,4 @@
-// A model's graph with its names resolved: values by number, nodes in an order in which they can run.
+// A model's graph with resolved names: values by number, nodes in an order in which they can run.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 namespace anydml::onnx {
 
 using ValueId = int32_t;
-inline constexpr ValueId kAbsent = -1;  // an optional input or output that is left out
+inline constexpr ValueId kAbsent = -1;  // an omitted optional input or output
 inline constexpr size_t kNever = SIZE_MAX;
 
 class Program;
 
 struct ProgramNode {
   const NodeProto* proto = nullptr;
-  int64_t version = 0;  // the opset of its domain that the model imports
+  int64_t version = 0;  // the imported opset version of its domain
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::map<std::string, std::unique_ptr<Program>> bodies;  // If's branches, Loop's body, by attribute
@@ -47,13 +47,12 @@ struct Capture {
 
 class Program {
  public:
-  // `model` has to outlive it.
+  // `model` must outlive it.
   static Status Create(const Model& model, std::unique_ptr<Program>* out);
 
   const std::vector<ProgramValue>& values() const { return values_; }
   const std::vector<ProgramNode>& nodes() const { return nodes_; }
-  // Those that have to be given; an initializer is a default for an input of its name, which nobody
-  // overrides.
+  // The inputs to be given; an initializer is a default for an input of its name, which is never overridden.
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const std::vector<Capture>& captures() const { return captures_; }
@@ -72,7 +71,7 @@ class Program {
   bool TakeConstant(const NodeProto& proto);
   Status AddNode(const Model& model, const FlatNode& flat);
   ValueId AddValue(const std::string& name);
-  // Also in the graphs around; kAbsent when nobody knows it.
+  // Also in enclosing graphs; kAbsent if it is unknown.
   ValueId Lookup(const std::string& name);
   void FindLastUses();
 
@@ -83,7 +82,7 @@ class Program {
   std::vector<Capture> captures_;
   std::deque<NodeProto> inlined_;  // nodes of functions
   Program* around_ = nullptr;
-  int depth_ = 0;                         // of programs around it
+  int depth_ = 0;                         // number of enclosing programs
   size_t inline_budget_ = kInlineBudget;  // of the outermost one
 };
 

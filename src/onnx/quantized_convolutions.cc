@@ -13,16 +13,16 @@
 namespace anydml::onnx {
 namespace {
 
-// Products of bytes are taken four at a time for this many channels at least. Sums of fewer take longer to
-// scale than to add up.
+// Byte products are computed four at a time for at least this many channels. Sums of fewer take longer to
+// scale than to compute.
 constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
-// With one input channel (depthwise) and no more filters and taps than these (of cpu.depthwise), sums are
-// those of FLOAT32, and what is read and written is a quarter of that.
+// With one input channel (depthwise) and at most this many filters and taps (the limits of cpu.depthwise),
+// sums are as in FLOAT32, with a quarter of the memory traffic.
 constexpr int64_t kMostDepthwiseFilters = 4, kMostDepthwiseTaps = 256;
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
 
-// What a number becomes, of a type whose least number is `least`.
+// The quantised number, in a type whose lowest number is `least`.
 int64_t Quantized(float number, float scale, int64_t zero, int64_t least) {
   const double step = std::nearbyint(double{number / scale}) + static_cast<double>(zero);
   return static_cast<int64_t>(std::clamp(step, static_cast<double>(least), static_cast<double>(least + 255)));
@@ -66,7 +66,7 @@ class QuantizedConvolutions {
     return out->zero != nullptr;
   }
 
-  // Tensors that are quantised twice in the same way are quantised once.
+  // Identical quantisations of one tensor become one.
   void MergeEqual() {
     const auto bytes = [](const Tensor& tensor) {
       return std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
@@ -91,7 +91,7 @@ class QuantizedConvolutions {
     }
   }
 
-  // The node that ends with `last`, QuantizeLinear, as the nodes that take its place.
+  // Replaces the node that ends with `last`, a QuantizeLinear, by other nodes.
   bool TakeOne(const NodeProto& last, std::vector<NodeProto>* nodes) {
     Scales y, x, w;
     if (!ScalesOf(&last, "QuantizeLinear", &y) || edit_.IsDead(last.outputs[0]) || y.zero == nullptr ||
@@ -158,7 +158,7 @@ class QuantizedConvolutions {
       if (tensor == nullptr || tensor->type != ElementType::kFloat || tensor->count() != 1) return false;
       *limit = static_cast<float>(ToDoubles(*tensor)[0]);
     }
-    return *low <= *high;  // nor a NaN
+    return *low <= *high;  // also false for NaN
   }
 
   static bool Pays(const NodeProto& conv, const Tensor& weights) {
@@ -174,22 +174,22 @@ class QuantizedConvolutions {
     return filters >= kLeastChannels && products >= kLeastProducts;
   }
 
-  // One for all, or one for each output channel.
+  // One for all, or one per output channel.
   static bool ScalesFit(const Scales& w, const Tensor& weights) {
     const int64_t channels = weights.shape[0], count = w.scale->count();
     if (w.zero != nullptr && (w.zero->count() != count || w.zero->type != weights.type)) return false;
     return count == 1 || (count == channels && NodeFacts(*w.node, 0).Int("axis", 1) == 0);
   }
 
-  // The integers' sums do not wrap; those of the numbers do not, either.
+  // The sums of integers must not wrap; those of the numbers do not, either.
   static bool SumsFit(const Tensor& weights, std::span<const int64_t> bias) {
     int64_t most = 0;
     for (const int64_t step : bias) most = std::max(most, std::abs(step));
     return weights.count() / weights.shape[0] < ((int64_t{1} << 31) - most) / (255 * 255);
   }
 
-  // In steps of the scale of the sums, to which numbers are rounded here: by no more than half a step of the
-  // result.
+  // In units of the sums' scale, to which numbers are rounded here, with an error of at most half a step of
+  // the result.
   bool BiasOf(const std::string& name, const Scales& x, const Scales& w, int64_t channels, double of_result,
               std::vector<int64_t>* out) const {
     const Tensor* numbers = edit_.Constant(name);
@@ -224,7 +224,7 @@ class QuantizedConvolutions {
                                   : edit_.Add(FromInts(type, {}, std::vector<int64_t>{0}));
   }
 
-  // Of the last node's result, which takes another name.
+  // Clips the last node's result, which gets another name.
   void AddLimits(int64_t from, int64_t to, ElementType element, std::vector<NodeProto>* nodes) {
     NodeProto node;
     node.name = nodes->back().name;

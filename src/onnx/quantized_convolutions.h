@@ -5,8 +5,8 @@
 
 namespace anydml::onnx {
 
-// Makes QLinearConv of them, where weights and scales are constants and sums of bytes pay. What comes out may
-// differ by one step of the result's scale: the sums are exact then.
+// Turns them into QLinearConv if weights and scales are constants and byte sums pay. Results may differ by
+// one step of the result's scale, because the sums become exact.
 void TakeQuantizedConvolutions(Model* model);
 
 }  // namespace anydml::onnx

@@ -1,4 +1,4 @@
-// Random numbers as NumPy draws them from a seed, which is what ONNX's tests were made with.
+// Random numbers as NumPy draws them from a seed, with which ONNX's tests were made.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace anydml::onnx {
 
-// Whether a model has such operators: what it gives is its own business then.
+// Whether a model has such operators, so that its results cannot be predicted.
 bool DrawsNumbers(const GraphProto& graph);
 
 class RandomNumbers {
  public:
-  // By the attribute "seed"; without it every call differs, in the same way in every process.
+  // Uses the attribute "seed"; without it every call differs, but in the same way in every process.
   explicit RandomNumbers(const NodeFacts& node);
 
   double Uniform();  // 0 <= x < 1
@@ -22,7 +22,7 @@ class RandomNumbers {
 
  private:
   std::mt19937 generator_;
-  std::optional<double> next_;  // they come in pairs
+  std::optional<double> next_;  // they are drawn in pairs
 };
 
 }  // namespace anydml::onnx

@@ -1,4 +1,4 @@
-// What reading a model may cost.
+// Limits for reading a model.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace anydml::onnx {
 
-// A node takes two bytes of a file and hundreds of memory, so that objects are counted; bytes of tensors are
-// bounded by the file's.
+// A node takes two bytes of a file and hundreds of memory, so objects are counted; bytes of tensors are
+// limited by the file's.
 inline constexpr uint64_t kMaxObjects = uint64_t{1} << 23;
 inline constexpr int kMaxGraphDepth = 32;
 

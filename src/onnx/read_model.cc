@@ -11,7 +11,7 @@
 namespace anydml::onnx {
 namespace {
 
-// The longest name that is shown: names of the file's making end up in sentences.
+// Truncates names for messages, since files may contain any name.
 std::string Shown(const std::string& name) { return name.size() <= 80 ? name : name.substr(0, 77) + "..."; }
 
 Status In(const std::string& where, const Status& status) {

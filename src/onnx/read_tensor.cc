@@ -8,7 +8,7 @@
 namespace anydml::onnx {
 namespace {
 
-// The fields of a TensorProto, of which a file fills those that its data type has.
+// The fields of a TensorProto; a file sets those for its data type.
 struct TensorFields {
   std::string name;
   int64_t type_number = 0;
@@ -123,7 +123,7 @@ Status TakeExternal(const TensorFields& fields, ExternalFiles* external, uint64_
   return {};
 }
 
-// The numbers of int32_data and uint64_data, which hold several types.
+// The numbers of int32_data and uint64_data, which contain several types.
 Status TakeInts(const TensorFields& fields, const std::vector<int64_t>& values, uint64_t count, Tensor* out) {
   if (BitsOf(fields.type) == 4) {  // a value for each byte, with two elements
     ANYDML_RETURN_IF_ERROR(CheckLength(fields, values.size(), (count + 1) / 2, " numbers"));
@@ -133,7 +133,7 @@ Status TakeInts(const TensorFields& fields, const std::vector<int64_t>& values, 
     return {};
   }
   ANYDML_RETURN_IF_ERROR(CheckLength(fields, values.size(), count, " numbers"));
-  // FLOAT16 and BFLOAT16 are given by their bits.
+  // FLOAT16 and BFLOAT16 are given as bits.
   const bool bits = fields.type == ElementType::kFloat16 || fields.type == ElementType::kBFloat16;
   *out = FromInts(bits ? ElementType::kUInt16 : fields.type, fields.dims, values);
   out->type = fields.type;
@@ -175,7 +175,7 @@ Status ParseTensor(Bytes message, const Blob& file, ExternalFiles* external, std
   ANYDML_RETURN_IF_ERROR(CheckElementType(fields.type_number, &fields.type));
   out->type = fields.type;
   out->shape = fields.dims;
-  if (fields.type == ElementType::kString) return {};  // whoever uses it refuses it
+  if (fields.type == ElementType::kString) return {};  // its users refuse it
   const std::optional<uint64_t> bytes = PackedBytes(fields.type, fields.dims);
   if (!bytes) {
     if (BitsOf(fields.type) == 0) return {};  // whoever uses it refuses it

@@ -56,7 +56,7 @@ Status ResizeWeights(const ResizeMode& mode, const ResizeAxis& axis, std::vector
   weights->assign(in * out, 0);
   outside->assign(out, 0);
   const bool cubic = mode.mode == "cubic";
-  // Kernels become wider where the result is smaller.
+  // Kernels become wider if the result is smaller.
   const double stretch = mode.antialias && axis.scale < 1 ? axis.scale : 1;
   const double reach = (cubic ? 2 : 1) / stretch;
   if (!(reach < 0x1p24)) return InvalidArgument("a scale of ", axis.scale);

@@ -1,4 +1,4 @@
-// Resizing along one dimension as a matrix: what RESAMPLE does not have (cubic, crops, other windows).
+// Resizing along one dimension as a matrix, for what RESAMPLE lacks (cubic, crops, other windows).
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct ResizeMode {
   bool antialias = false;
 };
 
-// Where an element of the result lies in the input.
+// The place of an element of the result in the input.
 Status ResizedFrom(const ResizeMode& mode, const ResizeAxis& axis, int64_t at, double* out);
 
-// `weights` {out, in}, and whether an element comes from outside of the input.
+// `weights` {out, in}, and whether an element comes from outside the input.
 Status ResizeWeights(const ResizeMode& mode, const ResizeAxis& axis, std::vector<double>* weights,
                      std::vector<int64_t>* outside);
 

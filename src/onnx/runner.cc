@@ -6,10 +6,10 @@
 namespace anydml::onnx {
 namespace {
 
-// How many sets of sizes are kept for a place in a program; two, where their weights take more than this.
+// How many sets of sizes are kept for a place in a program; two if their weights take more memory than this.
 constexpr size_t kMaxParts = 8;
 constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 30;
-// How many of them may be for a condition's value; a program that has more of these lets the host decide.
+// How many of them may depend on a condition's value; with more, the host decides.
 constexpr size_t kMaxPinned = 4;
 
 class SessionMaker final : public OperatorMaker {
@@ -135,7 +135,7 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
       TracePart(begin, outside, around_ == nullptr && parts.size() < kMaxPinned, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(parts.empty() ? nullptr : &parts.front()->graphs, part.get()));
   if (part->part.begin == part->part.end) {
-    // Elements are to be read first, or the host has to do it: the same sizes will be something else then.
+    // Elements must be read first, or the host must compute: the part will differ for the same sizes later.
     empty_part_ = std::move(part);
     *out = empty_part_.get();
     return {};
@@ -168,7 +168,7 @@ Status ProgramRunner::RunPart(const CompiledPart& part) {
   return {};
 }
 
-// Bodies of loops are not: an iteration's results are the next one's inputs.
+// Bodies of loops are not, because an iteration's results are the next one's inputs.
 bool ProgramRunner::IsWhole(const CompiledPart& part) const {
   return !session_.debug() && !part.graphs.empty() && part.part.begin == 0 &&
          part.part.end == program_.nodes().size() && part.part.read_back.empty() &&
@@ -215,14 +215,14 @@ void ProgramRunner::TakeResults(const CompiledPart& part,
   }
 }
 
-// Everything that no node after this one reads.
+// Frees everything that no later node reads.
 void ProgramRunner::Forget(size_t node) {
   for (size_t id = 0; id < values_.size(); ++id) {
     if (program_.values()[id].last_use < node) values_[id] = {};
   }
 }
 
-// What a program that is one part made of its inputs: a model has thousands of other values.
+// Frees the values that a program of a single part made of its inputs: a model has thousands of other values.
 void ProgramRunner::ForgetWhole(const Part& part) {
   for (const ValueId id : program_.inputs()) values_[id] = {};
   for (const ValueId id : program_.outputs()) values_[id] = {};

@@ -1,5 +1,4 @@
-// Running a program on a device: parts that were compiled before are found again by sizes, control flow is
-// the host's.
+// Runs a program on a device: compiled parts are cached by sizes, control flow is done by the host.
 #pragma once
 
 #include <functional>
@@ -18,7 +17,7 @@ namespace anydml::onnx {
 
 // A value while a program runs. A tensor is on the host, on the device, or on both.
 struct RuntimeValue {
-  enum class Kind { kNone, kTensor, kSequence, kNothing };  // kNothing: an optional value that is not there
+  enum class Kind { kNone, kTensor, kSequence, kNothing };  // kNothing: an optional value that is absent
   Kind kind = Kind::kNone;
   ElementType type = ElementType::kUndefined;
   Shape shape;
@@ -33,7 +32,7 @@ struct RuntimeValue {
 
 class ProgramRunner {
  public:
-  // `flags` are those that graphs are compiled with.
+  // `flags`: for compiling graphs.
   ProgramRunner(const Program& program, tools::Session* session,
                 DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE);
 
@@ -47,21 +46,21 @@ class ProgramRunner {
   // Told of every part that is compiled what was done: lines.
   void set_explain(std::function<void(const std::string&)> explain) { explain_ = std::move(explain); }
 
-  // From then on programs that are one part tell how long their graphs take.
+  // From now on programs of a single part measure how long their graphs take.
   void set_timed() { timed_ = true; }
-  // Of the latest run; nothing where that is not known.
+  // Of the latest run; empty if unknown.
   std::optional<double> device_seconds() const { return device_seconds_; }
 
-  // Copies what is on the device only.
+  // Copies a value that is only on the device.
   Status EnsureHost(RuntimeValue* value);
 
  private:
   struct CompiledPart {
     Part part;
-    CompiledGraphs graphs;                  // none when there is nothing to compute
+    CompiledGraphs graphs;                  // empty if there is nothing to compute
     std::unique_ptr<PreparedRun> prepared;  // of a whole program
   };
-  // Parts that begin at a node, the latest used first.
+  // Parts that begin at a node, most recently used first.
   using Parts = std::list<std::unique_ptr<CompiledPart>>;
 
   Status FindPart(size_t begin, CompiledPart** out);
@@ -69,7 +68,7 @@ class ProgramRunner {
   // `other`: of the same place, for other sizes; may be null.
   Status Compile(const CompiledGraphs* other, CompiledPart* part);
   Status RunPart(const CompiledPart& part);
-  // A program that is one part has buffers of its own, without the debug layer's reports about data.
+  // A program of a single part has buffers of its own, and no debug layer that reports errors in data.
   bool IsWhole(const CompiledPart& part) const;
   Status RunPrepared(CompiledPart* part);
   void TakeResults(const CompiledPart& part,
@@ -79,10 +78,10 @@ class ProgramRunner {
   void Forget(size_t node);
   void ForgetWhole(const Part& part);
 
-  // `refused`: what DirectML said, if it was asked.
+  // `refused`: DirectML's message, if it was tried.
   Status RunHostNode(size_t index, const std::string& refused = "");
   Status RunEvaluated(size_t index);
-  // Sequences and optional values; `*known` is false for operators of another kind.
+  // Sequences and optional values; `*known` is false for other operators.
   Status RunSequence(const ProgramNode& node, bool* known);
   Status RunSplitToSequence(const ProgramNode& node, RuntimeValue* out);
   Status RunConcatFromSequence(const ProgramNode& node, RuntimeValue* out);
@@ -108,7 +107,7 @@ class ProgramRunner {
   ProgramRunner* around_ = nullptr;  // of a body: the runner of the node that it is of
   uint64_t iterations_ = 0;          // of this run, in all bodies; the outermost runner counts
   std::map<size_t, Parts> parts_;
-  std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
+  std::unique_ptr<CompiledPart> empty_part_;  // the latest part without nodes, which is not cached
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
   bool values_are_empty_ = false;
@@ -119,8 +118,8 @@ class ProgramRunner {
   std::function<void(const std::string&)> explain_;  // may be empty
 };
 
-// What collecting an output of a body that never ran gives: no elements along `axis`, the sizes that the body
-// declares along others, 0 where it does not.
+// The collected output of a body that never ran: no elements along `axis`, along others the sizes that the
+// body declares, or 0.
 Status NothingOf(const Program& body, size_t output, size_t axis, Tensor* out);
 
 }  // namespace anydml::onnx

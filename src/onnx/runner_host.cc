@@ -1,4 +1,4 @@
-// What the host does between two parts: operators whose results' sizes depend on data, and control flow.
+// The host's work between two parts: operators whose results' sizes depend on data, and control flow.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -33,7 +33,7 @@ IterationLimit ReadIterationLimit() {
 // Read when the library is loaded; never destroyed.
 const IterationLimit& iteration_limit = *new IterationLimit(ReadIterationLimit());
 
-// Tensors of equal shapes along a new first dimension.
+// Stacks tensors of equal shapes along a new first dimension.
 Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
   Shape shape = tensors[0].shape;
   if (BitsOf(tensors[0].type) < 8) return Unsupported(Name(tensors[0].type));
@@ -50,7 +50,7 @@ Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
   return {};
 }
 
-// A scalar's, or {1} where a body declares its input so, as some converters do.
+// A scalar's shape, or {1} if a body declares its input so, as some converters do.
 Shape ScalarShape(const Program& body, size_t input) {
   if (input >= body.inputs().size()) return {};
   const ValueProto* const declared = body.values()[body.inputs()[input]].declared;
@@ -123,8 +123,8 @@ Status ProgramRunner::RunIf(const ProgramNode& node) {
   return {};
 }
 
-// Inputs: how often at most, a condition, values; the body's: the iteration's number, the condition, values.
-// Its outputs: the condition, values, and what is collected.
+// Inputs: the maximum number of iterations, a condition, values; the body's: the iteration's number, the
+// condition, values. The body's outputs: the condition, values, and collected values.
 Status ProgramRunner::RunLoop(const ProgramNode& node) {
   const auto body = node.bodies.find("body");
   if (body == node.bodies.end() || node.inputs.size() < 2) return InvalidArgument("Loop has no body");
@@ -214,7 +214,8 @@ Status ProgramRunner::RunHostNode(size_t index, const std::string& refused) {
   if (status.ok()) return {};
   if (status.code() == Code::kUnsupported && !refused.empty() && status.message() != refused)
     status = Unsupported(refused, "; nor ", status.message());
-  const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
+  const bool inner = status.message().starts_with("unsupported: ");  // of a body, whose message already
+                                                                     // contains the position
   return inner ? status
                : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "",
                                               Title(node), ": ", status.message()));

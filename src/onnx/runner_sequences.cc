@@ -1,4 +1,4 @@
-// Sequences, optional values, and what runs a body for each of many elements.
+// Sequences, optional values, and operators that run a body for each of many elements.
 #include <algorithm>
 #include <cstring>
 
@@ -7,11 +7,11 @@
 namespace anydml::onnx {
 namespace {
 
-// Of a tensor that is cut into a sequence.
+// When a tensor is cut into a sequence.
 constexpr int64_t kMaxSequence = int64_t{1} << 20;
-// Of a batch: sequences without elements can have any number of steps, and cost nothing.
+// Of a batch: sequences without elements can have any number of steps, at no cost.
 constexpr int64_t kMaxEmptySteps = int64_t{1} << 16;
-// Of zeros whose shape only the file says.
+// Of zeros whose shape only the file gives.
 constexpr uint64_t kMaxClaimedBytes = uint64_t{1} << 24;
 
 // Elements [from, from + count) along an axis.
@@ -38,7 +38,7 @@ Tensor Without(Tensor tensor, uint32_t axis) {
   return tensor;
 }
 
-// Parts one after the other along an axis that all of them have.
+// Joins parts along an axis that all of them have.
 Status Join(const std::vector<Tensor>& parts, uint32_t axis, Tensor* out) {
   if (BitsOf(parts[0].type) < 8) return Unsupported(Name(parts[0].type));
   Shape shape = parts[0].shape;
@@ -75,8 +75,8 @@ Status Position(int64_t given, size_t size, bool end_allowed, size_t* out) {
   return {};
 }
 
-// Results of sequences without steps: zeros, as many as others have; where there is no other, what the file
-// says, within bounds.
+// Results of sequences without steps: zeros with the shape of the others, or else the shape in the file,
+// within limits.
 Status FillSequences(int64_t steps, std::vector<Tensor>* results) {
   if (steps == 0) return {};
   const auto is_empty = [](const Tensor& result) { return result.shape[1] == 0; };
@@ -153,7 +153,7 @@ Status ProgramRunner::RunConcatFromSequence(const ProgramNode& node, RuntimeValu
   return {};
 }
 
-// The body for the i-th elements of the sequences; tensors are the same for all.
+// Runs the body for the i-th elements of the sequences; tensors are the same for all.
 Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
   const auto body = node.bodies.find("body");
   if (body == node.bodies.end()) return InvalidArgument("it has no body");
@@ -182,8 +182,8 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
   return {};
 }
 
-// Version 9 on: states, then sequences along axes; the body gives states, then elements of the results.
-// `inputs` are states, then sequences, of which `most` steps count.
+// From version 9 on: states, then sequences along axes; the body returns states, then elements of the
+// results. `inputs` are states, then sequences, of which `most` steps count.
 Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::vector<RuntimeValue> inputs,
                            size_t states, int64_t most, std::vector<RuntimeValue>* outputs) {
   const NodeFacts facts(*node.proto, node.version);
@@ -253,8 +253,8 @@ Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::ve
   return {};
 }
 
-// Version 8: everything has a batch's dimension in front, and input 0 may say how long each sequence is. What
-// comes after is 0.
+// Version 8: everything has a leading batch dimension, and input 0 may give the length of each sequence.
+// Later elements are 0.
 Status ProgramRunner::ScanBatch(const ProgramNode& node, const Program& body,
                                 std::vector<RuntimeValue> inputs, size_t states,
                                 std::vector<RuntimeValue>* outputs) {

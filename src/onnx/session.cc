@@ -118,7 +118,7 @@ Status ModelSession::Run(const std::map<std::string, RuntimeValue>& inputs,
   std::vector<RuntimeValue> outputs;
   Status status = runner_->Run(std::move(values), {}, &outputs);
   if (!status.ok()) {
-    session_->Discard();  // what was recorded until then
+    session_->Discard();  // drops what was recorded until then
     return status;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {

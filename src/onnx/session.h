@@ -1,4 +1,4 @@
-// A model, ready to be run as often as one likes.
+// A model, ready to run any number of times.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace anydml::onnx {
 
-// What a model wants or gives.
+// An input or output of a model.
 struct Signature {
   std::string name;
   ValueKind kind = ValueKind::kTensor;
   ElementType type = ElementType::kUndefined;
   bool has_shape = false;
-  Shape shape;  // -1 where any size is fine
+  Shape shape;  // -1 for any size
   std::vector<std::string> symbols;
 };
 
@@ -35,13 +35,13 @@ struct NamedValue {
 // Used by one thread at a time.
 class ModelSession {
  public:
-  // `session` has to outlive it.
+  // `session` must outlive it.
   static Status Create(std::unique_ptr<Model> model, tools::Session* session,
                        std::unique_ptr<ModelSession>* out);
 
   const Model& model() const { return *model_; }
   size_t node_count() const { return program_->nodes().size(); }
-  // Told while parts are compiled how many nodes have been read.
+  // Called while parts are compiled with the number of nodes read so far.
   void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
   // Asked before every iteration of a loop; an error ends the run. Loops run as long as the model likes.
   void set_poll(std::function<Status()> poll) { runner_->set_poll(std::move(poll)); }
@@ -49,14 +49,14 @@ class ModelSession {
   void set_explain(std::function<void(const std::string&)> explain) {
     runner_->set_explain(std::move(explain));
   }
-  // From then on runs are timed by the device's clock, where the model is one graph.
+  // From now on runs are timed by the device's clock, if the model is a single graph.
   void set_timed() { runner_->set_timed(); }
-  // What the graph took in the latest run; nothing where that is not known.
+  // The graph's time in the latest run; empty if unknown.
   std::optional<double> device_seconds() const { return runner_->device_seconds(); }
   std::vector<Signature> inputs() const { return Signatures(program_->inputs()); }
   std::vector<Signature> outputs() const { return Signatures(program_->outputs()); }
 
-  // Every input by its name. Sizes with the same symbol have to agree.
+  // Every input by name. Sizes with the same symbol must agree.
   Status Run(const std::map<std::string, Tensor>& inputs, std::vector<NamedResult>* results);
   // The same with sequences and optional values.
   Status Run(const std::map<std::string, RuntimeValue>& inputs, std::vector<NamedValue>* results);
@@ -72,15 +72,15 @@ class ModelSession {
   std::unique_ptr<ProgramRunner> runner_;
 };
 
-// A file that is one value of this kind, as ONNX's tests have them: a TensorProto, SequenceProto or
+// Reads a file with one value of this kind, as in ONNX's tests: a TensorProto, SequenceProto or
 // OptionalProto.
 Status ReadValue(const Blob& file, ValueKind kind, RuntimeValue* out);
 
-// What `anydml check` tells: for these shapes of inputs, without a device.
+// The result of `anydml check`: for these shapes of inputs, without a device.
 struct ModelReport {
   std::map<std::string, uint64_t> operators;  // "Conv-11": how many
-  std::vector<std::string> unsupported;       // a sentence each, at most one for each operator
-  uint32_t feature_level = 0;                 // the lowest that takes everything
+  std::vector<std::string> unsupported;       // one message each, at most one per operator
+  uint32_t feature_level = 0;                 // the lowest that accepts everything
   uint64_t parameters = 0;
   uint64_t weight_bytes = 0;
   uint64_t intermediate_bytes = 0;  // that are needed at a time, at most, before anything is fused

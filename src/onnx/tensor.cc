@@ -35,7 +35,7 @@ constexpr TypeRow kTypes[] = {
     {ElementType::kBFloat16, "bfloat16", 16, DataType::kUnknown},
     {ElementType::kUInt4, "uint4", 4, DataType::kUInt4},
     {ElementType::kInt4, "int4", 4, DataType::kInt4},
-    // What only has a name, to be refused by it.
+    // Types with a name only, for error messages.
     {static_cast<ElementType>(17), "float8e4m3fn", 0, DataType::kUnknown},
     {static_cast<ElementType>(18), "float8e4m3fnuz", 0, DataType::kUnknown},
     {static_cast<ElementType>(19), "float8e5m2", 0, DataType::kUnknown},
@@ -75,13 +75,13 @@ Tensor Store(ElementType type, Shape shape, std::span<const In> values, const Co
   return MakeTensor(type, std::move(shape), std::move(bytes));
 }
 
-// Saturates, and takes NaN for 0: converting what does not fit would be undefined.
+// Saturates, with NaN as 0, because converting a number out of range would be undefined.
 int64_t Truncated(double value) {
   if (!(std::abs(value) < 9.2e18)) return std::isnan(value) ? 0 : value < 0 ? INT64_MIN : INT64_MAX;
   return static_cast<int64_t>(value);
 }
 
-// The upper half of a float, to the nearest one, halves to even.
+// The upper half of a float, rounded to nearest even.
 uint16_t ToBFloat16(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   if (std::isnan(value)) return 0x7FC0;
@@ -158,7 +158,7 @@ Tensor Int64Tensor(Shape shape, std::span<const int64_t> values) {
   return FromInts(ElementType::kInt64, std::move(shape), values);
 }
 
-// Two in a byte, the first in its lower half.
+// Two per byte, the first in the lower half.
 static std::vector<int64_t> LoadFourBits(const Tensor& tensor) {
   const auto count = static_cast<size_t>(ElementCount(tensor.shape).value_or(0));
   if (tensor.data.size() < (count + 1) / 2) return {};

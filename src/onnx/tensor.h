@@ -1,4 +1,4 @@
-// Tensors as ONNX has them: any rank, sizes of 64 bits, element types that DirectML does not know.
+// Tensors in ONNX's terms: any rank, 64-bit sizes, element types that DirectML lacks.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +37,10 @@ enum class ElementType : int32_t {
   kInt4 = 22,
 };
 
-// "float16"; "type 99" for what this reader does not know.
+// "float16"; "type 99" for types unknown to this reader.
 std::string Name(ElementType type);
 
-// kUnknown where DirectML has no such type. BOOL is UINT8, of which only 0 and 1 occur.
+// kUnknown if DirectML has no such type. BOOL is UINT8 with only 0 and 1.
 DataType DmlType(ElementType type);
 
 // Whether ONNX has it, for all that is known here.
@@ -56,21 +56,22 @@ constexpr bool IsFloat(ElementType type) {
 
 using Shape = std::vector<int64_t>;
 
-// The product; nothing when it is more than 2^62, or a size negative or more than DirectML counts (2^32 - 1).
+// The product; empty if it is more than 2^62, or if a size is negative or more than DirectML's limit (2^32 -
+// 1).
 std::optional<int64_t> ElementCount(std::span<const int64_t> shape);
 
-// Of packed elements; nothing when ElementCount has none or the type no size.
+// Of packed elements; empty if ElementCount is, or if the type has no size.
 std::optional<uint64_t> PackedBytes(ElementType type, std::span<const int64_t> shape);
 
 std::string ShapeToString(std::span<const int64_t> shape);  // "2x3", "scalar"
 
-// Packed elements that somebody keeps: a mapped file, or a vector of bytes.
+// Packed elements with their owner: a mapped file, or a vector of bytes.
 struct Tensor {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   std::span<const std::byte> data;
   std::shared_ptr<const void> owner;
-  bool mapped = false;  // in a file, which can be read again
+  bool mapped = false;  // in a file, so it can be read again
 
   int64_t count() const { return ElementCount(shape).value_or(0); }
 };
@@ -80,12 +81,12 @@ Tensor MakeTensor(ElementType type, Shape shape, std::byte** data);
 Tensor MakeTensor(ElementType type, Shape shape, std::vector<std::byte> bytes);
 Tensor Int64Tensor(Shape shape, std::span<const int64_t> values);
 
-// The elements as integers: of integer types and booleans (UINT64 by its bits); empty for others.
+// The elements of integer types and booleans as integers (UINT64 as its bits); empty for others.
 std::vector<int64_t> ToInts(const Tensor& tensor);
 // As numbers; empty for types that are none.
 std::vector<double> ToDoubles(const Tensor& tensor);
 
-// The other way round: integers wrap, floats are rounded.
+// The reverse: integers wrap, floats are rounded.
 Tensor FromInts(ElementType type, Shape shape, std::span<const int64_t> values);
 Tensor FromDoubles(ElementType type, Shape shape, std::span<const double> values);
 

@@ -8,9 +8,9 @@
 namespace anydml::onnx {
 namespace {
 
-// Chains of shape arithmetic are short; a hostile one would use up the stack.
+// Chains of shape arithmetic are short; a hostile one would exhaust the stack.
 constexpr int kMaxChain = 200;
-// Shapes, axes and conditions are small; what is pinned is compared in every run.
+// Shapes, axes and conditions are small; pinned ones are compared in every run.
 constexpr size_t kMaxPinnedBytes = size_t{64} << 10;
 
 Status About(const Program& program, size_t node, const Status& status) {
@@ -73,7 +73,7 @@ TraceValue* Tracer::Value(ValueId id) {
 void Tracer::PinElements(ValueId id, std::optional<Tensor>* out) {
   const std::optional<OutsideValue> given = outside_(id);
   if (given->host == nullptr || given->host->data.size() > kMaxPinnedBytes) return;
-  // A copy: the caller's memory may be another run's tomorrow.
+  // A copy, because the caller's memory may be reused later.
   const Tensor& host = *given->host;
   pinned_[id] = MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
   elements_[id] = pinned_[id];
@@ -109,7 +109,7 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
   const ProgramNode& node = program_.nodes()[producer];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
   if (row == nullptr || (row->evaluate == nullptr && !row->forwards)) return {};
-  // What the graph computes in any case is no reason to look at, and depend on, the elements that it reads.
+  // If the graph can compute it anyway, do not look at its elements and depend on them.
   if (host::LeavesFloats(row->evaluate)) {
     const TraceValue* const first = Value(node.inputs[0]);
     if (first != nullptr && (first->type == ElementType::kFloat || first->type == ElementType::kFloat16))
@@ -176,7 +176,7 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   Lowering lowering(node, row, builder_.get(), std::move(inputs), std::move(host));
   const Status status = LowerNode(row, lowering);
   if (status.code() == Code::kUnsupported) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {  // of types that DirectML cannot name
+    for (size_t i = 0; i < node.inputs.size(); ++i) {  // of types that DirectML lacks
       if (node.inputs[i] == kAbsent) continue;
       const ElementType type = Value(node.inputs[i])->type;
       if (DmlType(type) == DataType::kUnknown) return Unsupported("input ", i, " of ", Name(type));
@@ -242,7 +242,7 @@ Status Tracer::Trace(size_t begin, Part* part) {
       if (IsForHost(program_.nodes()[i])) break;
       Step step = Step::kDone;
       const Status status = TraceNode(i, part, &step);
-      // A type that DirectML does not have (double, mostly): the host does it, if it can.
+      // A type that DirectML lacks (usually double): the host computes it, if it can.
       if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) {
         part->refused = status.message();
         break;
@@ -257,7 +257,7 @@ Status Tracer::Trace(size_t begin, Part* part) {
   return {};
 }
 
-// Node by node, as the model lists them. Values that are views of one another count once.
+// Node by node, in the model's order. Values that are views of each other count once.
 uint64_t Tracer::MostLiveBytes(const Part& part) const {
   struct Life {
     uint64_t bytes = 0;

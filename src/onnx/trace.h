@@ -1,7 +1,7 @@
-// Compiling a program for given sizes. Nodes are followed one by one: what only depends on sizes and
-// constants is computed at once, the rest becomes nodes of a DirectML graph. Where an operator cannot be made
-// without the elements of a tensor that the graph computes (a shape that depends on data), the part ends: it
-// is run, the elements are read, and the next part begins there.
+// Compiles a program for given sizes, node by node: what depends only on sizes and constants is computed at
+// once, the rest becomes nodes of a DirectML graph. If an operator cannot be made without the elements of a
+// tensor that the graph computes (a shape that depends on data), the part ends: it is run, the elements are
+// read, and the next part begins there.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ namespace anydml::onnx {
 struct OutsideValue {
   ElementType type = ElementType::kUndefined;
   Shape shape;
-  const Tensor* host = nullptr;  // its elements, where the host has them
-  bool is_tensor = true;         // and not a sequence, which only the host touches
+  const Tensor* host = nullptr;  // its elements, if the host has them
+  bool is_tensor = true;         // false for a sequence, which only the host uses
 };
 using FindOutside = std::function<std::optional<OutsideValue>(ValueId)>;
 
-// A part of a program, compiled for what it was given.
+// A part of a program, compiled for its inputs.
 struct Part {
   size_t begin = 0;
   size_t end = 0;  // nodes
@@ -40,12 +40,12 @@ struct Part {
   // and for these elements, on which sizes or attributes depend.
   std::vector<std::pair<ValueId, Tensor>> pinned;
 
-  std::string refused;  // why the node at its end is the host's, where DirectML would have been asked first
+  std::string refused;  // why the host computes the node at its end, although DirectML was tried first
 
   std::shared_ptr<GraphBuilder> builder;
   std::vector<Source> graph_outputs;
 
-  // What is there afterwards: an output of the graph, another value's bytes, or a constant.
+  // The place of a result: an output of the graph, another value's bytes, or a constant.
   struct Result {
     ValueId id;
     ElementType type;
@@ -55,13 +55,13 @@ struct Part {
     std::optional<Tensor> constant;
   };
   std::vector<Result> results;
-  uint64_t live_bytes = 0;         // of intermediate tensors at a time, at most, before anything is fused
+  uint64_t live_bytes = 0;         // the most intermediate bytes at a time, before fusion
   std::vector<ValueId> read_back;  // values whose elements the next part needs
 
   bool Fits(const FindOutside& outside) const;
 };
 
-// Runs what the outputs need, which is constants alone: a tensor for each output.
+// Runs what the outputs need, which is constants only: a tensor for each output.
 using FoldConstants = std::function<Status(GraphBuilder*, std::span<const Source> outputs,
                                            std::vector<std::vector<std::byte>>* bytes)>;
 
@@ -69,16 +69,16 @@ class Tracer {
  public:
   Tracer(const Program& program, OperatorMaker* maker, FindOutside outside);
 
-  // Nodes whose inputs are constants too large for the host are run at once; without it they stay nodes.
+  // Nodes with constant inputs too large for the host are run at once; without `fold` they stay nodes.
   void set_fold(FoldConstants fold) { fold_ = std::move(fold); }
-  // Conditions of If that depend on the elements of values from outside: the part is then valid for these
-  // elements only, as it is for shapes. Otherwise the host decides, in every run.
+  // Conditions of If that depend on elements of outside values: with `pin` the part is valid for these
+  // elements only, as it is for shapes. Otherwise the host decides in every run.
   void set_pin_conditions(bool pin) { pin_conditions_ = pin; }
 
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
 
-  // From this node on, as far as possible: to the end, to a node that the host runs (control flow), or to one
-  // that needs elements first. A part may be empty: then only `read_back` counts.
+  // Traces from this node on as far as possible: to the end, to a node that the host runs (control flow), or
+  // to one that needs elements first. A part may be empty: then only `read_back` matters.
   Status Trace(size_t begin, Part* out);
 
  private:
@@ -90,7 +90,7 @@ class Tracer {
   Status Lower(size_t index, const OperatorRow& row, Part* part);
   bool EvaluateConstants(size_t index, const OperatorRow& row, const std::vector<const TraceValue*>& inputs,
                          Status* status);
-  // The node, all of whose inputs are constants, on the device. `*done` is false where that does not pay.
+  // Runs a node with constant inputs on the device. `*done` is false if that does not pay.
   Status Fold(size_t index, const OperatorRow& row, const std::vector<const TraceValue*>& inputs,
               const std::vector<std::optional<Tensor>>& host, bool* done);
   Status TakeResults(size_t index, std::vector<TraceValue> results);
