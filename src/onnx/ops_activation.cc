@@ -23,7 +23,7 @@ Status AlphaBeta(Lowering& n) { return Finish(n, n.Float("alpha", 1), n.Float("b
 Status Shrink(Lowering& n) { return Finish(n, n.Float("bias", 0), n.Float("lambd", 0.5f)); }
 Status QuickGelu(Lowering& n) { return Finish(n, n.Float("alpha", 1.702f)); }
 
-// DirectML's is for floating-point numbers.
+// DirectML's takes floating-point numbers only.
 Status Relu(Lowering& n) {
   if (IsFloat(n.type(0))) return Plain(n);
   View zero, y;
@@ -36,7 +36,7 @@ Status Relu(Lowering& n) {
 Status PRelu(Lowering& n) {
   const View x = n.In(0);
   View slope = n.In(1);
-  // Before version 7 a slope of one dimension goes along the channels.
+  // Before version 7 a one-dimensional slope applies along the channels.
   if (n.version() < 7 && n.rank(1) == 1 && n.rank(0) > 1) slope = AlongAxis(slope, n.rank(0), 1);
   Shape shape;
   ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), slope.rank() == 1 ? n.shape(1) : ShapeOf(slope), &shape));
@@ -111,7 +111,7 @@ Status Softmax(Lowering& n) {
     if (old && given == static_cast<int64_t>(rank)) return Unsupported("axis behind the last dimension");
     ANYDML_RETURN_IF_ERROR(ResolveAxis(given, rank, &axis));
   }
-  // Old ones are softmaxes of a matrix: one dimension holds those from the axis on.
+  // Old versions are softmaxes of a matrix: one dimension contains those from the axis on.
   Shape shape = n.shape(0);
   if (old && rank > 0) {
     const std::span<const int64_t> all(shape);

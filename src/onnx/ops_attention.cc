@@ -1,4 +1,4 @@
-// Attention and rotations of positions, as ONNX has them.
+// Attention and rotary embeddings, as ONNX defines them.
 #include <cmath>
 
 #include "onnx/attention.h"
@@ -7,7 +7,7 @@
 namespace anydml::onnx {
 namespace {
 
-// A mask with as many keys as there are: what is missing behind it hides.
+// The mask extended to all keys: keys beyond its end are hidden.
 Status FullMask(Lowering& n, int64_t keys, View* out) {
   const bool is_bool = n.type(3) == ElementType::kBool;
   View mask = n.In(3);
@@ -31,7 +31,7 @@ Status FullMask(Lowering& n, int64_t keys, View* out) {
   return {};
 }
 
-// How many keys before and behind its own place a query sees; -1: all.
+// How many keys before and after its own position a query sees; -1: all.
 struct Window {
   int64_t left = -1, right = -1;
 };
@@ -46,7 +46,7 @@ Status ReadWindow(const NodeFacts& n, Window* out) {
   return {};
 }
 
-// The first query's place is `past`.
+// The first query's position is `past`.
 Status WindowBias(Lowering& n, const Window& window, const Shape& logits, int64_t past,
                   std::optional<View>* bias) {
   const DataType type = n.dml_type(0);
@@ -64,7 +64,7 @@ Status WindowBias(Lowering& n, const Window& window, const Shape& logits, int64_
   return {};
 }
 
-// {batch, 1, rows, 1} + number of the row + `shift`
+// {batch, 1, rows, 1} + index of the row + `shift`
 Status RowLimit(Lowering& n, const View& count, int64_t rows, int64_t shift, View* out) {
   const Shape shape = {int64_t{count.sizes[0]}, 1, rows, 1};
   View number, constant;
@@ -75,7 +75,8 @@ Status RowLimit(Lowering& n, const View& count, int64_t rows, int64_t shift, Vie
   return Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, *out, Broadcast(constant, shape), out);
 }
 
-// Keys behind nonpad_kv_seqlen {batch} are not seen, and the last query's place is the last of them.
+// Keys beyond nonpad_kv_seqlen {batch} are hidden, and the last query's position is the last of the visible
+// ones.
 Status PaddedBias(Lowering& n, const Window& window, const Shape& logits, std::optional<View>* bias) {
   if (n.rank(6) != 1) return InvalidArgument("nonpad_kv_seqlen ", ShapeToString(n.shape(6)));
   const int64_t batch = n.shape(6)[0], length = logits[2], keys = logits[3];
@@ -104,7 +105,7 @@ Status PaddedBias(Lowering& n, const Window& window, const Shape& logits, std::o
   return {};
 }
 
-// 0 for queries that see no key, whose softmax would be no number.
+// 0 for queries that see no key, whose softmax would be NaN.
 Status WithoutHiddenRows(Lowering& n, const View& bias, View* x) {
   const uint32_t axis = 3;
   const Shape shape = ShapeOf(*x);
@@ -145,7 +146,7 @@ Status Attention(Lowering& n) {
   Window window;
   ANYDML_RETURN_IF_ERROR(ReadWindow(n, &window));
   if (n.Has(3)) ANYDML_RETURN_IF_ERROR(FullMask(n, keys, &in.bias.emplace()));
-  const bool outside = n.Has(6) && !n.Has(4);  // where the past is kept
+  const bool outside = n.Has(6) && !n.Has(4);  // the client keeps the past
   if (n.Has(6)) ANYDML_RETURN_IF_ERROR(PaddedBias(n, outside ? window : Window(), logits, &in.bias));
   if (!outside) ANYDML_RETURN_IF_ERROR(WindowBias(n, window, logits, past, &in.bias));
   in.scale = n.Float("scale", 1 / std::sqrt(static_cast<float>(q.size)));
@@ -153,7 +154,7 @@ Status Attention(Lowering& n) {
   in.separate = n.Wants(3);
   AttentionResults r;
   ANYDML_RETURN_IF_ERROR(Attend(n, in, &r));
-  // Without these nothing is hidden but keys behind a query's place, and the first one is not.
+  // Without these, only keys after a query's position are hidden, and never the first key.
   if (n.Has(3) || n.Has(6) || window.left >= 0) {
     ANYDML_RETURN_IF_ERROR(WithoutHiddenRows(n, *in.bias, &r.output));
     if (n.Wants(3) && n.Int("qk_matmul_output_mode", 0) == 3) {
@@ -186,7 +187,7 @@ Status RotaryEmbedding(Lowering& n) {
   r.size = n.Int("rotary_embedding_dim", 0);
   int64_t heads = n.Int("num_heads", 0);
   const int64_t half = n.rank(cosines) == 0 ? 0 : n.shape(cosines).back();
-  // com.microsoft may leave out num_heads: then all of a head is rotated.
+  // com.microsoft may omit num_heads: then a whole head is rotated.
   if (microsoft && heads == 0 && shape.size() == 3 && half > 0) heads = shape[2] / (2 * half);
   Heads h;
   ANYDML_RETURN_IF_ERROR(HeadsOf(shape, heads, &h));
@@ -199,7 +200,7 @@ Status RotaryEmbedding(Lowering& n) {
   r.sines = n.In(sines);
   if (n.Has(positions)) {
     View at = n.In(positions);
-    if (microsoft && ElementCount(n.shape(1)) == 1 && n.rank(1) <= 1) {  // where the first one is
+    if (microsoft && ElementCount(n.shape(1)) == 1 && n.rank(1) <= 1) {  // the position of the first one
       View first, count;
       ANYDML_RETURN_IF_ERROR(Cast(n, at, DataType::kInt32, &first));
       ANYDML_RETURN_IF_ERROR(Count(n, h.length, &count));

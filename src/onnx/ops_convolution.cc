@@ -6,7 +6,7 @@
 namespace anydml::onnx {
 namespace {
 
-// What every convolution has in common.
+// Shared by all convolutions.
 struct Convolution {
   Windows windows;
   Shape shape;  // of the output
@@ -70,7 +70,7 @@ Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolut
   return Convolve(n, direction, c, WithHeight(n.In(0)), WithHeight(n.In(1)), y);
 }
 
-// Whether each output of a transposed convolution has one tap: filters lie beside each other.
+// Whether each output of a transposed convolution has one tap, because filters do not overlap.
 bool HasOneTap(const Lowering& n, const Convolution& c) {
   const Shape &x = n.shape(0), &w = n.shape(1);
   // A bias is added to sums before they are rounded.
@@ -83,7 +83,7 @@ bool HasOneTap(const Lowering& n, const Convolution& c) {
   return one;
 }
 
-// A product with as many rows as the filters have elements, which are then put beside each other.
+// A product with as many rows as the filters have elements; the results are then put side by side.
 Status ConvolveOneTap(Lowering& n, const Convolution& c, View* y) {
   const Shape &x = n.shape(0), &w = n.shape(1);
   if (n.Has(2)) ANYDML_RETURN_IF_ERROR(CheckShape(n, 2, "B", {w[1]}));
@@ -132,7 +132,7 @@ Status Conv(Lowering& n) {
   return {};
 }
 
-// X, W, B, and Z that is added; then an activation.
+// X, W, B, and Z, which is added; then an activation.
 Status FusedConv(Lowering& n) {
   Convolution c;
   View y;
@@ -147,7 +147,7 @@ Status FusedConv(Lowering& n) {
   return {};
 }
 
-// {N, H, W, C} with filters {M, H, W, C}: strides say where the channels are.
+// {N, H, W, C} with filters {M, H, W, C}: expressed by strides.
 Status NhwcConv(Lowering& n) {
   if (n.rank(0) != 4 || n.rank(1) != 4) return Unsupported("ranks ", n.rank(0), " and ", n.rank(1));
   const uint32_t to_front[] = {0, 3, 1, 2}, to_back[] = {0, 2, 3, 1};
@@ -161,7 +161,7 @@ Status NhwcConv(Lowering& n) {
   return {};
 }
 
-// An optional scale or zero point: one number, or one for each output channel.
+// An optional scale or zero point: one number, or one per output channel.
 struct Parameter {
   View view;
   const View* use = nullptr;

@@ -1,4 +1,4 @@
-// DeformConv on the host: a convolution whose windows lie where another tensor says.
+// DeformConv on the host: a convolution whose taps are displaced by another tensor.
 #include <cmath>
 
 #include "onnx/host_numbers.h"
@@ -8,7 +8,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Between four elements; 0 outside.
+// Interpolates between four elements; 0 outside.
 double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
   if (!(y > -1 && x > -1 && y < static_cast<double>(height) && x < static_cast<double>(width))) return 0;
   const auto top = static_cast<int64_t>(std::floor(y)), left = static_cast<int64_t>(std::floor(x));

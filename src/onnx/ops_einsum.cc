@@ -11,7 +11,7 @@
 namespace anydml::onnx {
 namespace {
 
-using Labels = std::vector<int>;  // letters, and numbers from kEllipsis on for what "..." stands for
+using Labels = std::vector<int>;  // letters, and numbers from kEllipsis on for dimensions of "..."
 constexpr int kEllipsis = 1000;
 
 struct Equation {
@@ -108,7 +108,8 @@ Labels AllLabels(const Equation& equation) {
   return all;
 }
 
-// The strides of an operand in the space of all labels: 0 where it has none, the sum where it has one twice.
+// The strides of an operand in the space of all labels: 0 for labels that it does not have, the sum for one
+// that it has twice.
 std::vector<int64_t> StridesIn(const Labels& all, const Labels& labels, const Shape& shape) {
   std::vector<int64_t> strides(all.size(), 0);
   int64_t stride = 1;
@@ -195,7 +196,7 @@ Status AsProduct(Lowering& n, const Equation& e, View* y, Labels* order) {
   return {};
 }
 
-// Products in the space of all labels, summed up over those that the output does not have.
+// Products in the space of all labels, summed over those that the output does not have.
 Status AsSum(Lowering& n, const Equation& e, View* y, Labels* order) {
   const Labels all = AllLabels(e);
   View product = ViewIn(n.In(0), all, e.inputs[0], n.shape(0), e.sizes);
@@ -234,7 +235,7 @@ Status Lower(Lowering& n) {
   return {};
 }
 
-// Every combination of labels, on the host: for types that DirectML does not multiply.
+// All combinations of labels, on the host: for types that DirectML does not multiply.
 Status Evaluate(HostCall& call) {
   std::vector<Shape> shapes;
   std::vector<std::vector<double>> values;

@@ -161,7 +161,7 @@ Status CastInput(Lowering& n, ElementType target) {
     return {};
   }
   View y;
-  if (target == ElementType::kBool) {  // not zero, NaN included; CAST would make 0.5 false
+  if (target == ElementType::kBool) {  // not zero, including NaN; CAST would make 0.5 false
     View x, zero, equal;
     ANYDML_RETURN_IF_ERROR(
         Cast(n, n.In(0), n.type(0) == ElementType::kDouble ? DataType::kFloat32 : n.dml_type(0), &x));
@@ -187,7 +187,7 @@ Status LowerCast(Lowering& n) {
 }
 Status LowerCastLike(Lowering& n) { return CastInput(n, n.type(1)); }
 
-// The smallest and largest numbers that Clip knows without bounds.
+// The lowest and greatest numbers, Clip's default bounds.
 double Lowest(DataType type) {
   switch (type) {
     case DataType::kInt8:

@@ -39,7 +39,8 @@ Status BiasAdd(Lowering& n) {
   return {};
 }
 
-// X {N, H, W, C} (or {N, C, H, W} without channels_last), gamma {C}, beta {C}; then perhaps x * sigmoid(x).
+// X {N, H, W, C} (or {N, C, H, W} without channels_last), gamma {C}, beta {C}; then optionally x *
+// sigmoid(x).
 Status GroupNorm(Lowering& n) {
   const Shape& shape = n.shape(0);
   const int64_t groups = n.Int("groups", 0), activation = n.Int("activation", 0);
@@ -88,7 +89,7 @@ Status Lookup(Lowering& n, size_t table, const View& indices, View* out) {
   return n.graph().Add(DML_OPERATOR_GATHER, desc);
 }
 
-// How many of a mask {batch, length} are 1, as INT32; 0 without one.
+// The number of ones in a mask {batch, length}, as INT32; 0 without a mask.
 Status MaskIndex(Lowering& n, int64_t batch) {
   View count;
   if (!n.Has(7)) {
@@ -157,8 +158,7 @@ Status EmbedLayerNormalization(Lowering& n) {
   return {};
 }
 
-// data of four bits (also as bytes of two), indices, scales, zero points: rows are gathered, then
-// dequantised.
+// 4-bit data (also as bytes of two), indices, scales, zero points: rows are gathered, then dequantised.
 Status GatherBlockQuantized(Lowering& n) {
   const int64_t block = n.Int("block_size", 128), bits = n.Int("bits", 4);
   uint32_t gather = 0, quantize = 0;
@@ -179,7 +179,7 @@ Status GatherBlockQuantized(Lowering& n) {
   if (n.shape(2) != wanted)
     return InvalidArgument("scales have the shape ", ShapeToString(n.shape(2)), "; block_size ", block,
                            " for ", width, " columns needs ", ShapeToString(wanted));
-  // DirectML's blocks are equally long: the last one is filled up.
+  // DirectML's blocks have equal length, so the last one is padded.
   const int64_t stored = blocks > 1 ? blocks * block : width;
   if (stored % 2 != 0) return Unsupported("a last block that ends within a byte");
   const int64_t rows = ElementCount(n.shape(1)).value_or(0);
@@ -221,8 +221,8 @@ Status GatherBlockQuantized(Lowering& n) {
     zero.type = type;
     zero = Reshaped(zero, Shape{rows, blocks});
   }
-  // Without zero points DirectML takes the middle of an unsigned type, which is what the operator means for
-  // bytes; for four bits it is 0.
+  // Without zero points, DirectML takes the middle of an unsigned type, as the operator does for bytes; for
+  // four bits the operator's is 0.
   if (!n.Has(3) && !bytes && !is_signed) return Unsupported("uint4 without zero points");
   const View quantization[] = {scale, zero};
   View y = n.New(scale.type, Shape{rows, stored});

@@ -7,8 +7,8 @@
 namespace anydml::onnx {
 namespace {
 
-// Which keys a mask of one dimension leaves, {batch, 1, 1, keys}: how many of each element of the batch, or
-// before which they end and, behind those, where they begin. Before what tells more there is how many, too.
+// The keys that a one-dimensional mask leaves visible, {batch, 1, 1, keys}. The mask has, per element of the
+// batch, their number; or their ends followed by their begins; or more, beginning with their number.
 Status VisibleKeys(Lowering& n, View mask, const Shape& logits, View* out) {
   const int64_t batch = logits[0], keys = logits[3], given = mask.sizes[0];
   if (given != batch && given != 2 * batch && given != 3 * batch + 2) {
@@ -32,7 +32,7 @@ Status VisibleKeys(Lowering& n, View mask, const Shape& logits, View* out) {
   return Binary(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, *out, begun, out);
 }
 
-// Masks that say which keys count: of one dimension, {batch, keys}, {batch, queries, keys}, or with heads.
+// Masks of visible keys: one-dimensional, {batch, keys}, {batch, queries, keys}, or with heads.
 Status PaddingBias(Lowering& n, size_t input, const Shape& logits, DataType type, double filter, View* out) {
   const Shape& given = n.shape(input);
   const int64_t keys = logits[3];
@@ -52,13 +52,13 @@ Status PaddingBias(Lowering& n, size_t input, const Shape& logits, DataType type
   ANYDML_RETURN_IF_ERROR(Fill(n, mask.type, {1}, 0, &zero));
   ANYDML_RETURN_IF_ERROR(
       Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, mask, Broadcast(zero, shape), &visible));
-  View kept, lost;  // the other way round: what is 0 is hidden
+  View kept, lost;  // inverted: 0 is hidden
   ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, 0, &kept));
   ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, filter, &lost));
   return If(n, visible, lost, kept, out);
 }
 
-// What the operators of this file have in common once queries, keys and values are there.
+// Shared by this file's operators once queries, keys and values are computed.
 struct Masks {
   size_t padding = SIZE_MAX;  // inputs
   size_t bias = SIZE_MAX;
@@ -106,7 +106,7 @@ Status HeadsWithBias(Lowering& n, const View& x, int64_t heads, const View* bias
   return {};
 }
 
-// Number `i` of `count` tensors that lie in {batch, length, heads, count, size}.
+// Number `i` of `count` tensors in {batch, length, heads, count, size}.
 Status Unpack(Lowering& n, const View& packed, int64_t i, int64_t count, View* out) {
   const Shape shape = ShapeOf(packed);
   if (shape.size() != 5 || shape[3] != count) return InvalidArgument("packed as ", ShapeToString(shape));
@@ -139,7 +139,7 @@ Status QueriesKeysValues(Lowering& n, int64_t heads, AttentionInputs* in) {
   return HeadsWithBias(n, v, heads, use, 2 * width, &in->values);
 }
 
-// The plain case is an operator of DirectML.
+// The plain case is a single DirectML operator.
 Status PlainMultiHead(Lowering& n, int64_t heads) {
   Heads q, k, v;
   ANYDML_RETURN_IF_ERROR(HeadsOf(n.shape(0), heads, &q));
@@ -163,7 +163,7 @@ Status PlainMultiHead(Lowering& n, int64_t heads) {
   View y = n.New(query.type, shape), present_key = n.New(query.type, Shape{k.batch, heads, keys, k.size}),
        present_value = n.New(query.type, Shape{v.batch, heads, keys, v.size});
   GraphBuilder& g = n.graph();
-  const float scale = n.Float("scale", 0);  // 0 is none
+  const float scale = n.Float("scale", 0);  // 0 means the default
   const DML_MULTIHEAD_ATTENTION_OPERATOR_DESC desc{
       g.In(query),
       g.In(key),
@@ -219,8 +219,8 @@ Status MultiHeadAttention(Lowering& n) {
   return {};
 }
 
-// A projection {batch, length, q + k + v} of these widths, attended to itself. past {2, batch, heads, length,
-// size} is as present.
+// Self-attention on a projection {batch, length, q + k + v} of these widths. past {2, batch, heads, length,
+// size}, like present.
 Status SelfAttention(Lowering& n, const View& projection, const int64_t (&widths)[3], int64_t heads,
                      size_t mask, size_t past, size_t bias, ElementType type) {
   View parts[3];

@@ -1,4 +1,4 @@
-// Tensors out of nothing but attributes and sizes.
+// Tensors made from attributes and sizes only.
 #include <cmath>
 
 #include "onnx/compose.h"
@@ -51,7 +51,7 @@ Status EyeLike(Lowering& n) {
   return {};
 }
 
-// Zeroes what is on the other side of the diagonal k.
+// Zeroes the elements on the other side of diagonal k.
 Status Trilu(Lowering& n) {
   if (n.rank(0) < 2) return InvalidArgument("the input has rank ", n.rank(0));
   const std::vector<int64_t> given = n.HostInts(1);
@@ -59,7 +59,7 @@ Status Trilu(Lowering& n) {
       std::min<int64_t>(std::max<int64_t>(given.empty() ? 0 : given[0], INT32_MIN + 1), INT32_MAX - 1);
   const bool upper = n.Int("upper", 1) != 0;
   const Shape& full = n.shape(0);
-  // Matrices one after the other, whatever the dimensions in front.
+  // Consecutive matrices, whatever the leading dimensions.
   const Shape shape = {ElementCount(std::span(full).first(full.size() - 2)).value_or(0),
                        full[full.size() - 2], full.back()};
   const View x = Reshaped(n.In(0), shape);

@@ -1,5 +1,5 @@
-// com.microsoft's GroupQueryAttention: a decoder's attention, with rotations and a cache that may be longer
-// than what is in it.
+// com.microsoft's GroupQueryAttention: a decoder's attention, with rotary embeddings and a cache that may be
+// longer than its contents.
 #include <algorithm>
 #include <cmath>
 
@@ -13,17 +13,17 @@ constexpr DML_OPERATOR_TYPE kSubtract = DML_OPERATOR_ELEMENT_WISE_SUBTRACT;
 
 struct Sizes {
   int64_t batch = 0, length = 0, heads = 0, key_heads = 0, size = 0;
-  int64_t past = 0;     // of the cache that is given
-  int64_t present = 0;  // of the one that is returned
+  int64_t past = 0;     // capacity of the given cache
+  int64_t present = 0;  // capacity of the returned one
 };
 
-// INT32 with sizes {batch, 1, 1, 1}: where the first new key goes, which is 0 for a prompt.
+// INT32 with sizes {batch, 1, 1, 1}: the position of the first new key, which is 0 for a prompt.
 Status PastLengths(Lowering& n, const Sizes& s, View* out) {
   View given, offset, zero;
   ANYDML_RETURN_IF_ERROR(Cast(n, n.In(5), DataType::kInt32, &given));
   given = Reshaped(given, Shape{s.batch, 1, 1, 1});
   ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, {1}, static_cast<double>(s.length - 1), &offset));
-  ANYDML_RETURN_IF_ERROR(BinaryTo(n, kSubtract, given, offset, &given));  // seqlens_k is the last one's
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, kSubtract, given, offset, &given));  // seqlens_k is the last key's index
   ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, {1}, 0, &zero));
   return BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MAX, given, zero, out);
 }
@@ -37,7 +37,7 @@ Status Shifted(Lowering& n, DML_OPERATOR_TYPE type, const View& values, const Vi
   return Binary(n, type, Broadcast(Reshaped(values, along), shape), Broadcast(lengths, shape), out);
 }
 
-// The cache with the new keys in it: rows are taken from the past and, behind it, from what is new.
+// The cache including the new keys: rows are taken from the past and, after it, from the new ones.
 Status Update(Lowering& n, const Sizes& s, size_t input, const View& now, const View& lengths, View* out) {
   if (s.past == 0 && s.present == s.length) {
     *out = now;
@@ -76,7 +76,7 @@ Status Update(Lowering& n, const Sizes& s, size_t input, const View& now, const 
   return n.graph().Add(DML_OPERATOR_GATHER_ELEMENTS, desc);
 }
 
-// Query i sees key j if j <= lengths + i, and not further back than a window.
+// Query i sees key j if j <= lengths + i, and if it is not further back than a window.
 Status Visible(Lowering& n, const Sizes& s, const View& lengths, View* bias) {
   View rows, columns, limit, visible;
   ANYDML_RETURN_IF_ERROR(Count(n, s.length, &rows));

@@ -1,4 +1,4 @@
-// Operators with indices. Tensors of one operator have as many dimensions, with leading 1s.
+// Operators with indices. The tensors of one operator have equal rank, with leading 1s.
 #include <algorithm>
 
 #include "onnx/compose.h"
@@ -34,7 +34,7 @@ Status GatherElements(Lowering& n) {
                            "; the same rank is allowed");
   View x = n.In(0);
   const View indices = n.In(1);
-  // Where there are fewer indices than elements along other axes, those behind them are not asked for.
+  // If there are fewer indices than elements along other axes, only the first elements are used.
   for (uint32_t i = 0; i < n.rank(0); ++i) {
     if (i != axis && n.shape(1)[i] > 0 && n.shape(1)[i] < n.shape(0)[i])
       ANYDML_RETURN_IF_ERROR(Part(n, x, i, 0, n.shape(1)[i], &x));
@@ -132,7 +132,7 @@ Status OneHot(Lowering& n) {
   return {};
 }
 
-// Lengths go along batch_axis.
+// Lengths vary along batch_axis.
 Status ReverseSequence(Lowering& n) {
   uint32_t time = 0, batch = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("time_axis", 0), n.rank(0), &time));

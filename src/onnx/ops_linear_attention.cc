@@ -1,4 +1,4 @@
-// LinearAttention on the host: a recurrence over the tokens, whose state is a matrix for each head.
+// LinearAttention on the host: a recurrence over the tokens, whose state is a matrix per head.
 #include <cmath>
 
 #include "onnx/host_numbers.h"
@@ -8,10 +8,10 @@ namespace anydml::onnx {
 namespace {
 
 struct LinearHeads {
-  int64_t batch = 0, tokens = 0, queries = 0, keys = 0;  // the last two: heads
+  int64_t batch = 0, tokens = 0, queries = 0, keys = 0;  // the last two: numbers of heads
   int64_t key_size = 0, value_size = 0;
   bool gated = false, corrected = false;
-  int64_t decays = 0, betas = 0;  // numbers of each token
+  int64_t decays = 0, betas = 0;  // numbers per token
 };
 
 // query, key, value {batch, tokens, heads * size}, past_state, decay, beta
@@ -62,7 +62,7 @@ Status ResolveLinearHeads(const HostCall& call, LinearHeads* out) {
   return {};
 }
 
-// One token of one head: the state forgets, what it knows of the key is corrected, and the value is added.
+// One token of one head: the state decays, its value for the key is corrected, and the new value is added.
 void Update(const LinearHeads& h, const double* key, const double* value, const double* decay, double beta,
             double* state, std::vector<double>* written) {
   if (h.gated) {

@@ -7,7 +7,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Where targets are to be ignored, and something in range instead: they may be any number.
+// Marks ignored targets, which may be any number, and replaces them by a valid one.
 Status Ignore(Lowering& n, const View& given, View* ignored, View* targets) {
   View number, zero;
   ANYDML_RETURN_IF_ERROR(Fill(n, given.type, {1}, static_cast<double>(n.Int("ignore_index", 0)), &number));
@@ -17,7 +17,7 @@ Status Ignore(Lowering& n, const View& given, View* ignored, View* targets) {
   return If(n, *ignored, zero, given, targets);
 }
 
-// A weight for every target: 1 or the class's, 0 where the target is to be ignored.
+// A weight per target: 1 or the class's; 0 if the target is ignored.
 Status Weights(Lowering& n, const View& targets, const View* ignored, DataType type, View* out) {
   const Shape shape = ShapeOf(targets);
   if (n.Has(2)) {
@@ -70,7 +70,7 @@ Status Loss(Lowering& n, const View& log_probabilities, Shape shape) {
   return {};
 }
 
-// Dimensions after the classes as one; DirectML's may not be enough for all.
+// Merges the dimensions after the classes, since DirectML's rank may be too small for all.
 Status Scores(Lowering& n, View* out) {
   const Shape& x = n.shape(0);
   if (x.size() < 2 || n.rank(1) + 1 != x.size())

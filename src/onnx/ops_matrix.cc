@@ -10,17 +10,17 @@
 namespace anydml::onnx {
 namespace {
 
-// Products of empty matrices are constants, of so many bytes at most.
+// The result of multiplying empty matrices is a constant, of at most this size.
 constexpr uint64_t kMaxZeroBytes = uint64_t{4} << 20;
 
-// The two sides of a MatMul as matrices with equal batch dimensions, at most two of them.
+// The operands of a MatMul as matrices with equal batch dimensions, at most two of them.
 struct Product {
   View a, b;
   Shape matrix;  // as the operator writes it
   Shape shape;   // as the model sees it
 };
 
-// Batch dimensions as one, copied where they are broadcast.
+// Merges batch dimensions, copying broadcast ones.
 Status MergeBatch(Lowering& n, View* view, const Shape& batch) {
   const Shape given = ShapeOf(*view);
   Shape full = batch;
@@ -74,7 +74,7 @@ Status ResolveProduct(Lowering& n, size_t i, size_t j, Product* out) {
 Status MatMul(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
-  if (p.a.empty() && p.b.empty()) {  // sums of nothing, if there are any
+  if (p.a.empty() && p.b.empty()) {  // empty sums, if there are any
     const std::optional<uint64_t> bytes = PackedBytes(n.type(0), p.shape);
     if (!bytes || *bytes > kMaxZeroBytes) return Unsupported("a product of no elements of this size");
     std::byte* zeros = nullptr;
@@ -115,7 +115,7 @@ Status Gemm(Lowering& n) {
   }
   View y = n.New(a.type, shape);
   const float beta = n.Float("beta", 1);
-  if (a.empty() && b.empty() && !y.empty()) {  // sums of nothing
+  if (a.empty() && b.empty() && !y.empty()) {  // empty sums
     ANYDML_RETURN_IF_ERROR(n.Has(2) ? Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, c, &y, beta)
                                     : Fill(n, a.type, shape, 0, &y));
   } else {
@@ -138,7 +138,7 @@ Status Gemm(Lowering& n) {
   return {};
 }
 
-// transA, transB, alpha. With transBatch the rows of matrices are in front of the batches.
+// transA, transB, alpha. With transBatch, rows of matrices precede the batches.
 Status FusedMatMul(Lowering& n) {
   Shape shapes[2], batches[2];
   View views[2];
@@ -193,7 +193,7 @@ Status FusedMatMul(Lowering& n) {
   return {};
 }
 
-// A scale or zero point for each row (column), or one for all, in the form that products take.
+// A scale or zero point for each row (column), or one for all, in the products' form.
 struct Parameter {
   View view;
   const View* use = nullptr;
@@ -212,7 +212,7 @@ Status MatMulInteger(Lowering& n) {
   const Parameter a_zero(n, 2, rank, true);
   const WeightZeroPoint b_zero(n, 1, 3, rank, rank - 1, p.matrix.back());
   View y = n.New(DataType::kInt32, p.matrix);
-  if (p.a.empty() && p.b.empty() && !y.empty()) {  // sums of nothing
+  if (p.a.empty() && p.b.empty() && !y.empty()) {  // empty sums
     ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, p.matrix, 0, &y));
     n.Return(0, y, ElementType::kInt32, p.shape);
     return {};

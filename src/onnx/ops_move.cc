@@ -115,7 +115,7 @@ Status SliceView(Lowering& n, const View& x, const std::vector<SliceRange>& rang
   for (const SliceRange& range : ranges) {
     const int64_t step = std::clamp<int64_t>(range.step, INT32_MIN + 1, INT32_MAX);
     const int64_t length = range.count == 0 ? 0 : (range.count - 1) * std::abs(step) + 1;
-    // A window that is walked backwards begins at its last element.
+    // A window with a negative step begins at its last element.
     offsets.push_back(static_cast<UINT>(step > 0 ? range.start : range.start - length + 1));
     sizes.push_back(static_cast<UINT>(length));
     strides.push_back(static_cast<INT>(step));
@@ -175,7 +175,7 @@ Status Tile(Lowering& n) {
   return {};
 }
 
-// What Pad adds at both ends of every dimension.
+// Pad's amounts at both ends of every dimension.
 Status ReadPads(Lowering& n, std::vector<int64_t>* begin, std::vector<int64_t>* end) {
   const size_t rank = n.rank(0);
   const std::vector<int64_t> pads = n.version() < 11 ? n.Ints("pads") : n.HostInts(1);
@@ -221,7 +221,7 @@ Status Pad(Lowering& n) {
   DML_PADDING_MODE mode{};
   ANYDML_RETURN_IF_ERROR(PaddingMode(n.Text("mode", "constant"), &mode));
   View x = n.In(0);
-  // Negative pads take away, which PADDING1 does not.
+  // Negative pads remove elements, which PADDING1 cannot do.
   std::vector<SliceRange> ranges;
   Shape shape = n.shape(0);
   std::vector<UINT> starts, ends;

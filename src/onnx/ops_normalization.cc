@@ -24,7 +24,7 @@ Status Normalize(Lowering& n, const Normalization& how, const View& x, const Vie
                  View* y) {
   *y = n.New(x.type, ShapeOf(x));
   const auto count = static_cast<UINT>(how.axes.size());
-  if (how.use_mean) {  // the other one needs a newer feature level
+  if (how.use_mean) {  // the other operator needs a newer feature level
     const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc{n.graph().In(x),
                                                               n.graph().In(scale),
                                                               n.graph().In(bias),
@@ -56,8 +56,8 @@ Status ParameterOf(Lowering& n, size_t input, const View& x, View* out) {
   return {};
 }
 
-// The mean, if it is used, and the reciprocal of the deviation, for those who ask for them: in FLOAT32 of
-// FLOAT16, too, whose squares would soon be infinite.
+// The mean, if it is used, and the reciprocal of the deviation, if they are requested: in FLOAT32 for
+// FLOAT16, too, because its squares would overflow.
 Status Statistics(Lowering& n, const Normalization& how, const View& given, View* mean, View* inverse) {
   View x, square, variance, root;
   ANYDML_RETURN_IF_ERROR(Cast(n, given, DataType::kFloat32, &x));
@@ -81,11 +81,11 @@ Status LayerNormalization(Lowering& n) {
   how.axes = AxesFrom(axis, n.rank(0));
   how.use_mean = n.proto().type == "LayerNormalization";
   how.epsilon = n.Float("epsilon", 1e-5f);
-  // Results have the scale's type, but for LayerNormalization from version 17 on; before, it is
+  // Results have the scale's type, except for LayerNormalization from version 17 on; before, it is
   // onnxruntime's.
   const ElementType type = how.use_mean && n.version() >= 17 ? n.type(0) : n.type(1);
   View x, scale, bias, y;
-  // With the precision of the result, where that is the higher one.
+  // With the precision of the result, if that is higher.
   ANYDML_RETURN_IF_ERROR(
       Cast(n, n.In(0), type == ElementType::kFloat16 ? n.dml_type(0) : DataType::kFloat32, &x));
   ANYDML_RETURN_IF_ERROR(ParameterOf(n, 1, x, &scale));
@@ -156,7 +156,7 @@ Status InstanceNormalization(Lowering& n) {
   return {};
 }
 
-// Version 18 has a scale for each group, 21 one for each channel.
+// Version 18 has a scale per group, 21 one per channel.
 Status GroupNormalization(Lowering& n) {
   const Shape& shape = n.shape(0);
   const int64_t groups = n.Int("num_groups", 0);
@@ -183,7 +183,7 @@ Status GroupNormalization(Lowering& n) {
   return {};
 }
 
-// The batch's own mean and variance; what runs along is mixed with the one that is given.
+// The batch's own mean and variance; the running ones are mixed with the given ones.
 Status TrainBatch(Lowering& n, const View& x) {
   const auto momentum = n.Float("momentum", 0.9f);
   std::vector<uint32_t> axes = AxesFrom(1, x.rank());
@@ -218,7 +218,7 @@ Status TrainBatch(Lowering& n, const View& x) {
 Status BatchNormalization(Lowering& n) {
   if (n.Int("spatial", 1) == 0) return Unsupported("spatial 0");
   if (n.rank(0) < 1) return InvalidArgument("a scalar has no channels");
-  // Of one dimension: a batch, in one channel.
+  // One dimension: a batch with one channel.
   const int64_t channels = n.rank(0) == 1 ? 1 : n.shape(0)[1];
   const View x = n.rank(0) == 1 ? Reshaped(n.In(0), Shape{n.shape(0)[0], 1}) : n.In(0);
   for (size_t i = 1; i < 5; ++i) {
@@ -262,7 +262,7 @@ Status MeanVarianceNormalization(Lowering& n) {
 Status Lrn(Lowering& n) {
   const int64_t size = n.Int("size", 0);
   if (n.rank(0) < 3 || size < 1 || size > INT32_MAX) return InvalidArgument("size is ", size);
-  // Other dimensions do not matter: {N,C,H,W} of whatever there is.
+  // Other ranks do not matter: they are seen as {N,C,H,W}.
   const Shape& given = n.shape(0);
   const Shape shape = {given[0], given[1], given[2], ElementCount(std::span(given).subspan(3)).value_or(0)};
   const View x = Reshaped(n.In(0), shape);

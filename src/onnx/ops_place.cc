@@ -1,4 +1,4 @@
-// Operators that put tensors at places of others: caches, frames, grids.
+// Operators that write tensors into others: caches, frames, grids.
 #include <algorithm>
 
 #include "onnx/attention.h"
@@ -7,7 +7,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Cut or padded around the middle.
+// Crops or pads around the centre.
 Status CenterCropPad(Lowering& n) {
   const std::vector<int64_t> wanted = n.HostInts(1);
   std::vector<int64_t> axes = n.Ints("axes");
@@ -55,7 +55,7 @@ Status CenterCropPad(Lowering& n) {
   return {};
 }
 
-// past_cache, update, write_indices {batch}: the update from there on, perhaps round the end.
+// past_cache, update, write_indices {batch}: the update from there on, possibly wrapping at the end.
 Status TensorScatter(Lowering& n) {
   const Shape &cache = n.shape(0), &update = n.shape(1);
   uint32_t axis = 0;
@@ -108,7 +108,7 @@ Status TensorScatter(Lowering& n) {
   return {};
 }
 
-// theta {N, 2, 3} or {N, 3, 4}, size {N, C, (D,) H, W}: places of an image's elements, moved.
+// theta {N, 2, 3} or {N, 3, 4}, size {N, C, (D,) H, W}: the transformed positions of an image's elements.
 Status AffineGrid(Lowering& n) {
   const Shape size = n.HostInts(1);
   if (!IsFloat(n.type(0))) return Unsupported("of ", Name(n.type(0)));

@@ -92,7 +92,7 @@ Status LpOf(Lowering& n, bool global) {
   return {};
 }
 
-// Indices as if the last two dimensions lay the other way round (storage_order 1).
+// Indices for a column-major order of the last two dimensions (storage_order 1).
 Status ColumnMajor(Lowering& n, View* indices) {
   const Shape& x = n.shape(0);
   if (x.size() != 4) return x.size() == 3 ? Status() : Unsupported("storage_order 1 of rank ", x.size());
@@ -137,7 +137,7 @@ Status GlobalLpPool(Lowering& n) { return LpOf(n, true); }
 Status MaxPool(Lowering& n) { return MaxOf(n, false); }
 Status GlobalMaxPool(Lowering& n) { return MaxOf(n, true); }
 
-// Indices count in the output that windows alone would have; output_shape adds zeros behind it.
+// Indices refer to the output without output_shape, which only adds zeros at the end.
 Status MaxUnpool(Lowering& n) {
   const std::vector<int64_t> kernel = n.Ints("kernel_shape"), pads = n.Ints("pads");
   std::vector<int64_t> strides = n.Ints("strides");

@@ -8,19 +8,19 @@ namespace {
 
 bool IsShort(ElementType type) { return type == ElementType::kInt16 || type == ElementType::kUInt16; }
 
-// Blocks of a scale or zero point; `size` is 0 without them.
+// Blocks of a scale or zero point; `size` is 0 without blocks.
 struct Blocks {
   uint32_t axis = 0;
   int64_t size = 0;
 };
 
-// An axis along which parameters go. A bias has one dimension, and exporters leave the default.
+// The axis of the parameters. A bias has one dimension, and exporters leave the default.
 Status ParameterAxis(Lowering& n, uint32_t* out) {
   const int64_t given = n.HasAttribute("axis") ? n.Int("axis", 1) : n.rank(0) == 1 ? 0 : 1;
   return ResolveAxis(given, n.rank(0), out);
 }
 
-// Of each block, the last of which may be a part of one.
+// Of each block; the last one may be partial.
 Status CheckBlocks(Lowering& n, const char* name, const Shape& given, const Blocks& blocks) {
   const Shape& x = n.shape(0);
   Shape wanted = x;
@@ -31,7 +31,7 @@ Status CheckBlocks(Lowering& n, const char* name, const Shape& given, const Bloc
                          ShapeToString(wanted));
 }
 
-// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks.
+// A scale or zero point in the input's coordinates: one for all, along an axis, or in blocks.
 Status ParameterView(Lowering& n, size_t input, const Blocks& blocks, View* out) {
   const View parameter = n.In(input);
   const size_t rank = std::max<size_t>(1, n.rank(0));
@@ -54,7 +54,7 @@ Status ParameterView(Lowering& n, size_t input, const Blocks& blocks, View* out)
   return {};
 }
 
-// What the newer operators would take for the middle of an unsigned type where the model means 0.
+// A zero point of 0, because the newer operators would take the middle of an unsigned type.
 View ZeroPoint(Lowering& n, ElementType type, const Shape& shape) {
   std::byte* bytes = nullptr;
   return n.Constant(MakeTensor(type, shape, &bytes));
@@ -75,8 +75,8 @@ Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& paramet
   return n.graph().Add(type, desc);
 }
 
-// What every element of a block has, where DirectML has no such blocks: one that ends with the input, or of
-// a type that only the operators for single elements take.
+// Expands parameters to one per element if DirectML lacks such blocks: a partial one at the end, or a type
+// that only the element-wise operators take.
 Status Spread(Lowering& n, const Blocks& blocks, View* parameter) {
   const Shape& x = n.shape(0);
   const std::span<const int64_t> sizes(x);
@@ -93,7 +93,7 @@ Status Spread(Lowering& n, const Blocks& blocks, View* parameter) {
   return {};
 }
 
-// Four bits by way of numbers: nothing else reads or writes them.
+// The same for four bits, via numbers, because nothing else reads or writes them.
 Status SpreadFourBits(Lowering& n, ElementType type, const Blocks& blocks, View* zero) {
   const Shape one(zero->rank(), 1);
   const Parameters plain{n.Constant(FromDoubles(ElementType::kFloat, one, std::vector<double>{1})),
@@ -145,7 +145,7 @@ Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
   return {};
 }
 
-// Sixteen bits, which DirectML's operators do not have, step by step.
+// Sixteen bits, which DirectML's operators lack, step by step.
 Status QuantizeWide(Lowering& n, const Parameters& p, ElementType type, View* y) {
   View x, scale, steps, zero;
   ANYDML_RETURN_IF_ERROR(Cast(n, n.In(0), DataType::kFloat32, &x));
@@ -218,7 +218,7 @@ Status DequantizeLinear(Lowering& n) {
 }
 
 Status DynamicQuantizeLinear(Lowering& n) {
-  if (ElementCount(n.shape(0)) == 0) {  // as a tensor of zeros: any scale does
+  if (ElementCount(n.shape(0)) == 0) {  // quantised zeros: any scale will do
     n.Return(0, MakeTensor(ElementType::kUInt8, n.shape(0), std::vector<std::byte>()));
     n.Return(1, FromDoubles(ElementType::kFloat, {}, std::vector<double>{1}));
     n.Return(2, MakeTensor(ElementType::kUInt8, {}, std::vector<std::byte>(1)));

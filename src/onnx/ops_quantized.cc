@@ -1,4 +1,4 @@
-// com.microsoft's operators on quantised tensors: as DirectML has them, or through numbers.
+// com.microsoft's operators on quantised tensors: by DirectML's operators, or through floating-point numbers.
 #include <initializer_list>
 
 #include "onnx/compose.h"
@@ -9,7 +9,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Inputs that may not be left out, behind some that may.
+// Inputs that are required although optional ones precede them.
 Status NeedAll(const Lowering& n, std::initializer_list<size_t> inputs) {
   for (const size_t i : inputs) {
     if (!n.Has(i)) return InvalidArgument("input ", i, " is left out");
@@ -17,7 +17,7 @@ Status NeedAll(const Lowering& n, std::initializer_list<size_t> inputs) {
   return {};
 }
 
-// One scale and zero point for all, which are the inputs behind `scale`.
+// Checks for a single scale and zero point, the inputs from `scale` on.
 Status OneFor(const Lowering& n, size_t scale) {
   for (const size_t i : {scale, scale + 1}) {
     if (n.Has(i) && ElementCount(n.shape(i)) != 1) return Unsupported("scales along an axis");
@@ -133,7 +133,7 @@ Status QLinearActivation(Lowering& n) {
   return {};
 }
 
-// QLinearAveragePool and QLinearGlobalAveragePool, with the channels in front or behind.
+// QLinearAveragePool and QLinearGlobalAveragePool, with channels first or last.
 Status QLinearAverage(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(NeedAll(n, {1, 3}));
   ANYDML_RETURN_IF_ERROR(OneFor(n, 1));
@@ -141,7 +141,7 @@ Status QLinearAverage(Lowering& n) {
   const bool global = n.proto().type == "QLinearGlobalAveragePool", behind = n.Int("channels_last", 0) != 0;
   const size_t rank = n.rank(0);
   if (rank < 3 || rank > 5) return Unsupported("rank ", rank);
-  std::vector<uint32_t> order = {0}, back = {0};  // to channels in front, and back
+  std::vector<uint32_t> order = {0}, back = {0};  // to channels first, and back
   if (behind) order.push_back(static_cast<uint32_t>(rank - 1));
   for (uint32_t i = 1; i < rank; ++i) {
     if (!behind || i + 1 < rank) order.push_back(i);
@@ -247,7 +247,7 @@ Status DynamicQuantizeMatMul(Lowering& n) {
   return {};
 }
 
-// One for each block; with four bits every column begins with a byte of its own.
+// One per block; with four bits every column begins with a new byte.
 Status ZeroPoints(Lowering& n, int64_t columns, int64_t blocks, int64_t bits, View* out) {
   const int64_t bytes = bits == 4 ? (blocks + 1) / 2 : blocks;
   if (n.type(3) != ElementType::kUInt8 || ElementCount(n.shape(3)) != columns * bytes)
@@ -282,19 +282,19 @@ Status MatMulNBits(Lowering& n) {
   if (n.Int("weight_prepacked", 0) != 0) return Unsupported("weight_prepacked");
   if (n.rank(0) == 0 || n.shape(0).back() != k)
     return InvalidArgument("A ", ShapeToString(n.shape(0)), " and K ", k);
-  const int64_t blocks = (k + block - 1) / block, stored = blocks * block;  // the last one may be filled up
+  const int64_t blocks = (k + block - 1) / block, stored = blocks * block;  // the last one may be padded
   const DataType type = bits == 4 ? DataType::kUInt4 : DataType::kUInt8;
   if (ElementCount(n.shape(1)) != columns * stored / (8 / bits) || n.type(1) != ElementType::kUInt8 ||
       ElementCount(n.shape(2)) != columns * blocks)
     return InvalidArgument("B ", ShapeToString(n.shape(1)));
   View b = n.In(1), scale = Reshaped(n.In(2), Shape{columns, blocks}), zero;
-  b.type = type;  // of four bits there are two in each byte
+  b.type = type;  // with four bits, two per byte
   b = Reshaped(b, Shape{columns, stored});
   if (n.Has(3)) ANYDML_RETURN_IF_ERROR(ZeroPoints(n, columns, blocks, bits, &zero));
   const View with_zero[] = {scale, zero};
   View weights = n.New(scale.type, Shape{columns, stored}), y;
   const DML_TENSOR_DESC* const input = n.graph().In(b);
-  const UINT count = n.Has(3) ? 2 : 1;  // without: the middle, as the model means it
+  const UINT count = n.Has(3) ? 2 : 1;  // the default is the middle, as the model means it
   const DML_DEQUANTIZE_OPERATOR_DESC desc{
       input, n.Has(3) ? DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT : DML_QUANTIZATION_TYPE_SCALE, count,
       n.graph().InArray(std::span(with_zero).first(count)), n.graph().Out(&weights)};

@@ -80,7 +80,7 @@ Status Multinomial(HostCall& call) {
                 shape, values);
 }
 
-// data, ratio, training_mode. What is kept is a constant of the compiled model: it follows from the seed.
+// data, ratio, training_mode. The mask is a constant of the compiled model, since it follows from the seed.
 Status Dropout(Lowering& n) {
   const std::vector<int64_t> training = n.HostInts(2);
   const std::vector<double> given = n.HostDoubles(1);
@@ -91,7 +91,7 @@ Status Dropout(Lowering& n) {
     n.Forward(0, 0, n.shape(0));
     if (!n.Wants(1)) return {};
     View mask;
-    const ElementType type = n.version() < 10 ? n.type(0) : ElementType::kBool;  // the data's own at first
+    const ElementType type = n.version() < 10 ? n.type(0) : ElementType::kBool;  // originally the data's own
     ANYDML_RETURN_IF_ERROR(Fill(n, DmlType(type), n.shape(0), 1, &mask));
     n.Return(1, mask, type, n.shape(0));
     return {};

@@ -1,4 +1,4 @@
-// Operators of old models (Windows' image operators among them), and of the newest that few models have yet.
+// Operators of old models (such as Windows' image operators), and of new versions that few models use yet.
 #include <algorithm>
 
 #include "onnx/compose.h"
@@ -17,7 +17,7 @@ Status Affine(Lowering& n) {
   return {};
 }
 
-// x * scale + a number for each channel
+// x * scale + a number per channel
 Status ImageScaler(Lowering& n) {
   const std::vector<float> bias = n.Floats("bias");
   if (n.rank(0) < 2 || static_cast<int64_t>(bias.size()) != n.shape(0)[1])
@@ -109,7 +109,7 @@ Status HostBitCast(HostCall& call) {
 }
 
 // input {batch, channels, length}, weight {channels, 1, taps}, bias, past_state {batch, channels, taps - 1}:
-// every channel for itself, over what was before; the second output is what comes before the next input.
+// a depthwise convolution over the past and the input; the second output is the past of the next call.
 Status CausalConvWithState(Lowering& n) {
   const Shape &x = n.shape(0), &w = n.shape(1);
   if (x.size() != 3 || w.size() != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1 || x[2] < 1)

@@ -1,4 +1,4 @@
-// RNN, GRU, LSTM: DirectML's with other orders of inputs and four dimensions.
+// RNN, GRU, LSTM: DirectML's operators with other orders of inputs, in four dimensions.
 #include <algorithm>
 
 #include "onnx/compose.h"
@@ -28,7 +28,7 @@ constexpr ActivationRow kActivations[] = {
     {"Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 0, 1, 0},
 };
 
-// The activations of all directions, and what their descriptions point to.
+// The activations of all directions, and the objects to which their descriptions point.
 struct Activations {
   std::vector<DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC> parameters;
   std::vector<DML_OPERATOR_DESC> descs;
@@ -43,7 +43,7 @@ Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, siz
     if (given.size() != names.size()) return InvalidArgument("there are ", given.size(), " activations");
     names = std::move(given);
   }
-  // Both lists are used up in the activations' order, by those that take such a number.
+  // The activations that take such a number consume both lists in order.
   const std::vector<float> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
   size_t used_alphas = 0, used_betas = 0;
   std::vector<DML_OPERATOR_TYPE> types;
@@ -114,7 +114,7 @@ Status Resolve(Lowering& n, Recurrence* out) {
   return {};
 }
 
-// {steps, directions, batch, hidden} as the model wants it.
+// {steps, directions, batch, hidden} in the model's order.
 Status ReturnSequence(Lowering& n, const Recurrence& r, const View& y) {
   if (!r.batch_first) {
     n.Return(0, y, n.type(0), {r.steps, r.directions, r.batch, r.hidden});
@@ -139,7 +139,7 @@ Status ReturnState(Lowering& n, const Recurrence& r, size_t output, const View& 
   return {};
 }
 
-// 0 where a sequence has no steps: DirectML leaves the initial state there, onnxruntime does not.
+// Sets 0 for sequences without steps: DirectML leaves the initial state there, onnxruntime does not.
 Status WithoutEmptySequences(Lowering& n, const Recurrence& r, View* state) {
   View zero, condition;
   ANYDML_RETURN_IF_ERROR(Fill(n, r.lengths.type, {1, 1, 1, 1}, 0, &zero));
@@ -151,7 +151,7 @@ Status WithoutEmptySequences(Lowering& n, const Recurrence& r, View* state) {
   return If(n, each, *state, zero, state);
 }
 
-// There is something to be done about them.
+// Whether WithoutEmptySequences is needed.
 bool MayHaveEmptySequences(const Lowering& n) {
   if (!n.Has(4) || !(n.Has(5) || n.Has(6))) return false;
   const Tensor* const lengths = n.IfConstant(4);
@@ -160,7 +160,7 @@ bool MayHaveEmptySequences(const Lowering& n) {
   return std::find(numbers.begin(), numbers.end(), 0) != numbers.end();
 }
 
-// Runs `add` with the outputs that are wanted; the cell is LSTM's.
+// Runs `add` with the requested outputs; the cell is LSTM's.
 template <typename Add>
 Status Run(Lowering& n, const Recurrence& r, const Add& add) {
   View sequence = n.New(r.x.type, {r.steps, r.directions, r.batch, r.hidden});
@@ -231,7 +231,7 @@ Status Gru(Lowering& n) {
   });
 }
 
-// Weights {directions, size, 4 * hidden} of eight bits as numbers, the other way round.
+// 8-bit weights {directions, size, 4 * hidden} as numbers, transposed.
 Status DequantizeWeights(Lowering& n, size_t input, size_t scale, View* out) {
   const Shape& given = n.shape(input);
   const Shape full = {1, given[0], given[1], given[2]};
@@ -252,7 +252,8 @@ Status DequantizeWeights(Lowering& n, size_t input, size_t scale, View* out) {
   return Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, Permuted(y, order), out);
 }
 
-// Also DynamicQuantizeLSTM, with W_scale, W_zero_point, R_scale and R_zero_point behind: X stays as it is.
+// Also DynamicQuantizeLSTM, with W_scale, W_zero_point, R_scale and R_zero_point at the end: X is not
+// quantised.
 Status Lstm(Lowering& n) {
   Recurrence r;
   Activations a;

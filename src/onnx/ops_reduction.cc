@@ -23,7 +23,7 @@ Status LowerReduce(Lowering& n) {
   const bool as_input = n.version() >= (n.proto().type == "ReduceSum" ? 13 : 18);
   const std::vector<int64_t> given = as_input ? n.HostInts(1) : n.Ints("axes");
   if (given.empty() && n.Int("noop_with_empty_axes", 0) != 0) {
-    // No axis is reduced, but logarithms, squares and the like are taken: of every element for itself.
+    // No axis is reduced, but logarithms, squares and the like are applied to every element.
     const uint32_t axis = 1;
     View y;
     ANYDML_RETURN_IF_ERROR(Reduce(n, static_cast<DML_REDUCE_FUNCTION>(n.row().parameter),

@@ -1,4 +1,4 @@
-// Regions of images, and images out of columns.
+// Regions of images, and images made of columns.
 #include <algorithm>
 #include <cmath>
 
@@ -9,13 +9,13 @@
 namespace anydml::onnx {
 namespace {
 
-// Along each dimension of an element. With more, a model would be busy for days.
+// The limit along each dimension of an element. More would take days.
 constexpr int64_t kMostSamples = 1 << 10;
-// Of all elements together, on the host.
+// The limit of all elements together, on the host.
 constexpr int64_t kMostHostSamples = int64_t{1} << 32;
 
-// Without the shift by half a pixel a region is at least one pixel wide and high, as in what models of that
-// time were trained with: its far corner {x2, y2} is no nearer than that.
+// Without the shift by half a pixel a region is at least one pixel wide and high, as in the implementations
+// with which models of that time were trained: its far corner {x2, y2} is moved accordingly.
 Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
   View corners[2], nearest;
   for (const uint32_t i : {0, 1}) ANYDML_RETURN_IF_ERROR(Part(n, *rois, 1, 2 * i, 2, &corners[i]));
@@ -24,7 +24,7 @@ Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
   return Join(n, corners, 1, rois);
 }
 
-// Whether the largest element counts or the average, and whether regions are shifted by half a pixel.
+// Whether the maximum or the average is taken, and whether regions are shifted by half a pixel.
 Status ReadModes(const NodeFacts& node, bool* largest, bool* shifted) {
   const bool old = node.version() < 16;
   std::string mode, coordinates;
@@ -73,7 +73,7 @@ Status RoiAlign(Lowering& n) {
   return {};
 }
 
-// The two elements beside a place, and how much of each.
+// The two elements beside a position, and their weights.
 struct Neighbours {
   int64_t at[2] = {0, 0};
   double weight[2] = {0, 0};
@@ -87,7 +87,7 @@ Neighbours Beside(double place, int64_t size) {
   return {{i, std::min(i + 1, size - 1)}, {1 - (x - low), x - low}};
 }
 
-// Where the samples of a region lie along one dimension: `grid` of them in each of `bins`.
+// The positions of a region's samples along one dimension: `grid` of them in each of `bins`.
 struct Samples {
   double first = 0, step = 0;
   int64_t bins = 1, grid = 0;
@@ -126,8 +126,8 @@ double LargestOf(const double* plane, int64_t width, std::span<const Neighbours>
   return most.value_or(0);
 }
 
-// RoiAlign with the mode "max", which for ONNX is the largest of the four elements around each sample, times
-// their weights; for DirectML it is the largest sample.
+// RoiAlign with mode "max": in ONNX the maximum over the four weighted elements around each sample; in
+// DirectML the largest sample.
 Status LargestOfRegions(HostCall& call) {
   bool largest = false, shifted = false;
   ANYDML_RETURN_IF_ERROR(ReadModes(call, &largest, &shifted));

@@ -19,7 +19,7 @@ struct Resampling {
   std::vector<uint32_t> axes;  // that are named
   bool antialias = false;
 
-  // Version 10 takes the element above where an axis becomes shorter, else the one below.
+  // Version 10 takes the next higher element if an axis becomes shorter, otherwise the lower one.
   bool shrinks() const {
     return std::any_of(scales.begin(), scales.end(), [](double scale) { return scale < 1; });
   }
@@ -28,7 +28,7 @@ struct Resampling {
   }
 };
 
-// RESAMPLE takes x_in = (x_out - output) / scale - input.
+// RESAMPLE uses x_in = (x_out - output) / scale - input.
 struct Mapping {
   float scale = 1, input = 0, output = 0;
 };
@@ -45,7 +45,7 @@ Status MappingOf(const Resampling& r, int64_t in, int64_t out, double scale, Map
   } else if (mode == "pytorch_half_pixel") {
     m->scale = kToZero;
   } else if (mode == "align_corners") {
-    // The length before it is rounded, as ONNX has it.
+    // The length before rounding, as in ONNX.
     const double length = scale * static_cast<double>(in);
     m->scale = out == 1 || in == 1 ? kToZero : static_cast<float>((length - 1) / static_cast<double>(in - 1));
   } else if (mode == "tf_half_pixel_for_nn") {
@@ -62,7 +62,7 @@ Status MappingOf(const Resampling& r, int64_t in, int64_t out, double scale, Map
 
 Status Resample(Lowering& n, const Resampling& r, float nearest_shift) {
   const size_t rank = r.shape.size();
-  // Dimensions in front that stay as they are count as one: RESAMPLE has up to four.
+  // Unchanged leading dimensions count as one, since RESAMPLE has up to four.
   size_t same = 0;
   while (same < rank && n.shape(0)[same] == r.shape[same] && r.scales[same] == 1) ++same;
   const size_t merged = rank > 4 ? std::min(same, rank - 3) : 0;
@@ -84,7 +84,7 @@ Status Resample(Lowering& n, const Resampling& r, float nearest_shift) {
   const View x = Reshaped(n.In(0), merge(n.shape(0)));
   View y = n.New(x.type, merge(r.shape));
   const auto count = static_cast<UINT>(scales.size());
-  // RESAMPLE2's fields, and at the end what needs a newer feature level.
+  // RESAMPLE2's fields, then those that need a newer feature level.
   const DML_RESAMPLE3_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), r.mode,        r.rounding,
                                          count,           scales.data(),     inputs.data(), outputs.data(),
                                          r.antialias};
@@ -116,7 +116,7 @@ Status ReadMode(const NodeFacts& n, Resampling* r, float* nearest_shift) {
   return {};
 }
 
-// Sizes from scales, or the other way round, for the axes that are named.
+// Sizes from scales, or the reverse, for the named axes.
 Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std::vector<int64_t>& sizes,
                  Resampling* r) {
   const size_t rank = n.rank(0);
@@ -146,7 +146,7 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
     const double scale = scales.empty() ? static_cast<double>(sizes[i]) / in : scales[i];
     if (!(scale > 0) || !(scale * in < 0x1p32)) return InvalidArgument("a scale of ", scale);
     r->scales[axes[i]] = scale;
-    // As ONNX infers it: 5 * 2.6 are 13, which they are not in double precision.
+    // As ONNX infers it: 5 * 2.6 is 13, which it is not in double precision.
     r->shape[axes[i]] =
         scales.empty() ? sizes[i]
                        : static_cast<int64_t>(std::floor(static_cast<float>(in) * static_cast<float>(scale)));
@@ -257,8 +257,8 @@ Status Resize(Lowering& n) {
       ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
   r.coordinates = n.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   r.antialias = n.Int("antialias", 0) != 0;
-  // DirectML stretches kernels only where a result is less than half as large, and treats edges in another
-  // way; that is near enough where a matrix would be too large.
+  // DirectML widens kernels only if a result is less than half as large, and treats edges differently; that
+  // is accurate enough if a matrix would be too large.
   const std::string mode = n.Text("mode", "nearest");
   if (mode == "cubic" || r.coordinates == "tf_crop_and_resize" ||
       (old && mode == "nearest" && r.shrinks() && r.grows()) ||

@@ -1,4 +1,4 @@
-// Operators that choose among data, so that sizes depend on it: the host's.
+// Operators that select data, so that sizes depend on it; the host computes them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -42,7 +42,7 @@ Status Compress(HostCall& call) {
   return {};
 }
 
-// Integers in the order of the elements, equal where those are: NaNs come last, zeros are one.
+// Integers with the order of the elements: NaNs come last, zeros are equal.
 std::vector<int64_t> Keys(const Tensor& x) {
   std::vector<int64_t> keys = ToInts(x);
   if (x.type == ElementType::kUInt64) {
@@ -55,7 +55,7 @@ std::vector<int64_t> Keys(const Tensor& x) {
   return keys;
 }
 
-// Slices along an axis, or elements: the different ones, where each was first, which one each is, and how
+// Slices along an axis, or elements: the distinct ones, where each occurred first, which one each is, and how
 // often.
 Status Unique(HostCall& call) {
   Tensor x = call.In(0);

@@ -1,4 +1,4 @@
-// Operators that change what a tensor is called and not its bytes, or that only look at its shape.
+// Operators that change a tensor's shape but not its bytes, or that only look at its shape.
 #include <algorithm>
 
 #include "onnx/compose.h"

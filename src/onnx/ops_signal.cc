@@ -1,4 +1,5 @@
-// Windows of signal processing and sampling at given places, on the host: DirectML has nothing like them.
+// Window functions of signal processing, and sampling at given positions, on the host, because DirectML has
+// no such operators.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -29,7 +30,7 @@ Status Window(HostCall& call) {
   return call.outputs[0].type == ElementType::kUndefined ? Unsupported("this type") : Status();
 }
 
-// One dimension of a place: into the range where the padding leaves it, reflected as often as needed.
+// One coordinate, reflected into the range of the padding as often as needed.
 double Reflect(double x, double low, double high) {
   const double range = high - low;
   if (!(range > 0)) return 0;
@@ -38,7 +39,7 @@ double Reflect(double x, double low, double high) {
   return low + distance;
 }
 
-// The weights of the four neighbours of a place between the second and the third (a = -0.75).
+// The weights of the four neighbours of a position between the second and the third (a = -0.75).
 void CubicWeights(double t, double (&w)[4]) {
   constexpr double kA = -0.75;
   const auto near = [](double d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
@@ -49,7 +50,7 @@ void CubicWeights(double t, double (&w)[4]) {
   w[3] = far(2 - t);
 }
 
-// The neighbours of a place along one dimension.
+// The neighbours of a position along one dimension.
 struct Taps {
   int count = 0;
   int64_t index[4];  // -1: outside, where everything is 0
@@ -70,7 +71,7 @@ struct Sampler {
   }
   Taps Around(double place, int64_t size) const {
     double x = Unnormalized(place, size);
-    // Places come in first: what is between two elements is found after that, but for cubic ones.
+    // Positions are first moved inside and then interpolated, except for cubic ones.
     if (!cubic) x = Inside(x, size);
     double first = nearest ? std::nearbyint(x) : std::floor(x);
     Taps taps;
@@ -101,15 +102,14 @@ double Sample(const double* values, std::span<const Taps> taps, std::span<const 
 
 constexpr size_t kMostSampledRank = 8;
 
-// X {N, C, sizes}, grid {N, sizes, as many as there are sizes}: places from -1 to 1, the last dimension's
-// first.
+// X {N, C, sizes}, grid {N, sizes, number of sizes}: positions from -1 to 1, the last dimension's first.
 Status GridSample(HostCall& call) {
   const Shape &x_shape = call.In(0).shape, &g_shape = call.In(1).shape;
   const size_t rank = x_shape.size();
   if (rank < 3 || g_shape.size() != rank || g_shape.back() != static_cast<int64_t>(rank) - 2 ||
       g_shape[0] != x_shape[0])
     return InvalidArgument("grid ", ShapeToString(g_shape), " for X ", ShapeToString(x_shape));
-  // Neighbours are two or four for each dimension, and all of their products.
+  // Each dimension has two or four neighbours, of which all products are formed.
   if (rank > kMostSampledRank)
     return Unsupported("rank ", rank, "; up to ", kMostSampledRank, " are allowed");
   if (!IsFloat(call.In(0).type) || !IsFloat(call.In(1).type)) return Unsupported("this type on the host");
@@ -142,7 +142,7 @@ Status GridSample(HostCall& call) {
   return {};
 }
 
-// Of matrices, by elimination with the largest pivot.
+// Of matrices, by elimination with partial pivoting.
 double Determinant(std::vector<double> m, size_t n) {
   double product = 1;
   for (size_t k = 0; k < n; ++k) {

@@ -1,4 +1,4 @@
-// Fourier transforms and what goes with them, on the host.
+// Fourier transforms and related operators, on the host.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -47,7 +47,7 @@ void Transform(Signal* x, bool inverse) {
   while (padded < 2 * n - 1) padded *= 2;
   Signal chirp(n), a(padded), b(padded);
   for (size_t k = 0; k < n; ++k) {
-    const auto square = static_cast<double>(k * k % (2 * n));  // as an angle it comes round
+    const auto square = static_cast<double>(k * k % (2 * n));  // reduced, since the angle is periodic
     chirp[k] = std::polar(1.0, (inverse ? 1 : -1) * std::numbers::pi * square / static_cast<double>(n));
     a[k] = (*x)[k] * chirp[k];
     b[k] = std::conj(chirp[k]);
@@ -60,9 +60,9 @@ void Transform(Signal* x, bool inverse) {
   for (size_t k = 0; k < n; ++k) (*x)[k] = a[k] * chirp[k] / static_cast<double>(padded);
 }
 
-constexpr int64_t kMostPoints = int64_t{1} << 22;  // of one transform
+constexpr int64_t kMostPoints = int64_t{1} << 22;  // per transform
 
-// A scalar input, or something else where there is none.
+// A scalar input, or `otherwise` if it is absent.
 Status ScalarOf(const HostCall& call, size_t i, int64_t otherwise, int64_t* out) {
   *out = otherwise;
   if (!call.Has(i)) return {};
@@ -72,7 +72,7 @@ Status ScalarOf(const HostCall& call, size_t i, int64_t otherwise, int64_t* out)
   return {};
 }
 
-// {..., n, ..., 1 or 2}; version 17: input, dft_length; from 20 on an axis, too.
+// {..., n, ..., 1 or 2}; version 17: input, dft_length; from 20 on also an axis.
 Status Dft(HostCall& call) {
   const Tensor& x = call.In(0);
   const Shape& shape = x.shape;
@@ -84,7 +84,8 @@ Status Dft(HostCall& call) {
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(given_axis, shape.size(), &axis));
   if (axis + 1 == shape.size()) return InvalidArgument("axis is the one of real and imaginary parts");
-  // The inverse of what is real and thus has one half: the other one is its mirror, and the result is real.
+  // The inverse of a one-sided spectrum of a real signal: the other half is its mirror image, and the result
+  // is real.
   const bool mirrored = inverse && half;
   ANYDML_RETURN_IF_ERROR(ScalarOf(call, 1, mirrored ? 2 * (shape[axis] - 1) : shape[axis], &length));
   Shape result = shape;

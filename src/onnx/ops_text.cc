@@ -1,4 +1,4 @@
-// Words that have become numbers, counted.
+// Counts of words that have become numbers.
 #include <algorithm>
 #include <map>
 
@@ -8,18 +8,18 @@
 namespace anydml::onnx {
 namespace {
 
-// How n-grams count, and for which element of the result.
+// The weights of n-grams, and their positions in the result.
 struct Grams {
   std::map<std::vector<int64_t>, size_t> numbers;
   std::vector<int64_t> indexes;
-  std::vector<float> weights;  // or none
+  std::vector<float> weights;  // or empty
   int64_t longest = 0;
 };
 
-// More n-grams are not looked up.
+// The limit of n-grams that are looked up.
 constexpr double kMostLookups = 0x1p30;
 
-// The pool has all of one word, then all of two, ...; `ngram_counts` says where each begins.
+// The pool has all 1-grams, then all 2-grams, ...; `ngram_counts` has the begin of each.
 Status ReadGrams(const HostCall& call, Grams* out) {
   const std::vector<int64_t> pool = call.Ints("pool_int64s"), begins = call.Ints("ngram_counts");
   out->indexes = call.Ints("ngram_indexes");
@@ -45,7 +45,7 @@ Status ReadGrams(const HostCall& call, Grams* out) {
   return {};
 }
 
-// Words may be left out between two of an n-gram, as many each time.
+// Words may be skipped between those of an n-gram, the same number each time.
 Status TfIdfVectorizer(HostCall& call) {
   Grams grams;
   ANYDML_RETURN_IF_ERROR(ReadGrams(call, &grams));
@@ -87,7 +87,7 @@ Status TfIdfVectorizer(HostCall& call) {
         if (static_cast<int64_t>(gram.size()) >= least) count(row, gram);
       }
     }
-    if (least == 1 && ++least > most) break;  // one word is the same whatever is left out
+    if (least == 1 && ++least > most) break;  // a single word is the same for any number of skips
   }
   call.outputs[0] = FromDoubles(ElementType::kFloat, std::move(shape), result);
   return {};

@@ -94,15 +94,15 @@ class Tracer {
   Status Fold(size_t index, const OperatorRow& row, const std::vector<const TraceValue*>& inputs,
               const std::vector<std::optional<Tensor>>& host, bool* done);
   Status TakeResults(size_t index, std::vector<TraceValue> results);
-  // The nodes of the branch that is taken, where the condition is known. `*done` is false where the host has
-  // to run it.
+  // Inlines the nodes of the taken branch if the condition is known. `*done` is false if the host must run
+  // it.
   Status InlineIf(size_t index, bool* done);
   Status InlineBranch(ValueId of, size_t index, bool* done);
   Status InlineBody(const Program& body, std::vector<TraceValue>* results, bool* done);
-  // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
-  // computed from such; nothing when only the graph knows them.
+  // The elements of a value: a constant, elements that the host has (on which the part then depends), or
+  // computed from these; empty if only the graph knows them.
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
-  // Of what comes from outside the part, if the host has them, and they are few.
+  // The elements of a value from outside the part, if the host has them and they are few.
   void PinElements(ValueId id, std::optional<Tensor>* out);
   TraceValue* Value(ValueId id);
   bool IsConstant(const ProgramNode& node);
@@ -116,11 +116,11 @@ class Tracer {
   const FindOutside outside_;
   std::vector<TraceValue> values_;
   std::map<ValueId, Tensor> pinned_;
-  std::map<ValueId, std::optional<Tensor>> elements_;  // that have been asked for
+  std::map<ValueId, std::optional<Tensor>> elements_;  // those that were requested
   std::map<ValueId, Part::Expected> expected_;
   size_t begin_ = 0;
   std::shared_ptr<GraphBuilder> builder_;
-  Tracer* around_ = nullptr;             // of a branch: who has
+  Tracer* around_ = nullptr;             // of a branch: the enclosing tracer, which has
   std::map<ValueId, ValueId> captured_;  // these values
   FoldConstants fold_;                   // may be empty
   uint64_t folded_bytes_ = 0;
@@ -128,7 +128,7 @@ class Tracer {
   std::function<void(size_t)> progress_;  // may be empty
 };
 
-// Whether the host runs it, with programs inside or with sequences.
+// Whether the host runs it, because it has bodies or sequences.
 bool IsHostNode(const ProgramNode& node);
 // Of sequences or optional values.
 bool IsSequenceOperator(const std::string& type);

@@ -1,4 +1,4 @@
-// Nodes of constants: computed once, while a model is compiled.
+// Nodes with constant inputs: computed once, while a model is compiled.
 #include <algorithm>
 
 #include "onnx/trace.h"
@@ -6,8 +6,8 @@
 namespace anydml::onnx {
 namespace {
 
-// Of folded tensors, which the host keeps until they are packed; and how many times as large as what it
-// is made of one may be: eight bits become a float.
+// The limit of folded tensors, which the host keeps until they are packed; and the growth allowed relative to
+// the inputs: eight bits may become a float.
 constexpr uint64_t kMaxFoldedBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxGrowth = 4;
 
@@ -26,7 +26,7 @@ bool Tracer::EvaluateConstants(size_t index, const OperatorRow& row,
   if (row.evaluate == nullptr || elements > kMaxHostElements) return false;
   std::vector<Tensor> outputs;
   *status = Evaluate(index, row, tensors, &outputs);
-  // What the host does not do (a type, a large result) DirectML perhaps does.
+  // What the host does not do (a type, a large result), DirectML may do.
   if (status->code() == Code::kUnsupported) return false;
   for (size_t i = 0; status->ok() && i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kAbsent) continue;
@@ -52,7 +52,7 @@ Status Tracer::Fold(size_t index, const OperatorRow& row, const std::vector<cons
     written += PackedBytes(result.type, result.shape).value_or(kMaxFoldedBytes);
     sources.push_back(result.source);
   }
-  // An element that becomes many is better off as a stride of 0.
+  // A broadcast element should stay one, with a stride of 0.
   if (written > kMaxGrowth * read || folded_bytes_ + written > kMaxFoldedBytes) return {};
   std::sort(sources.begin(), sources.end());
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());

@@ -1,4 +1,4 @@
-// Branches of If whose condition is known: their nodes become nodes of the graph around.
+// Branches of If with a known condition: their nodes become nodes of the enclosing graph.
 #include "onnx/trace.h"
 
 namespace anydml::onnx {
@@ -9,7 +9,7 @@ Status Tracer::InlineIf(size_t index, bool* done) {
   if (node.inputs.size() != 1 || node.inputs[0] == kAbsent) return {};
   const TraceValue* const value = Value(node.inputs[0]);
   if (value == nullptr || (!value->constant && !pin_conditions_)) return {};
-  // What the condition depends on is pinned for good only where that is of use.
+  // Elements on which the condition depends remain pinned only if that is useful.
   auto pinned = pinned_;
   auto elements = elements_;
   Status status = InlineBranch(node.inputs[0], index, done);
@@ -33,7 +33,7 @@ Status Tracer::InlineBranch(ValueId of, size_t index, bool* done) {
   return {};
 }
 
-// Whatever goes wrong in a body goes wrong again when the host runs it, and is told then.
+// Errors in a body occur again when the host runs it, and are reported then.
 Status Tracer::InlineBody(const Program& body, std::vector<TraceValue>* results, bool* done) {
   Tracer inner(body, &maker_, [](ValueId) { return std::nullopt; });
   inner.around_ = this;

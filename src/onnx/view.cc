@@ -6,7 +6,7 @@ namespace anydml::onnx {
 namespace {
 
 std::vector<uint32_t> SizesOf(std::span<const int64_t> shape) {
-  // What does not fit is refused by DirectML: no tensor of that size is.
+  // DirectML refuses larger sizes: no tensor has them.
   std::vector<uint32_t> sizes;
   for (const int64_t size : shape)
     sizes.push_back(static_cast<uint32_t>(std::min<int64_t>(size, UINT32_MAX)));

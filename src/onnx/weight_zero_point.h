@@ -7,8 +7,8 @@
 
 namespace anydml::onnx {
 
-// Kernels pack weights when they own the zero point, too, which a graph's small constants are not: one for
-// all becomes one for each of `count` columns or channels, and zeros nothing at all.
+// Kernels pack weights if they own the zero point, too, which a graph's small constants are not: so a single
+// one becomes one per column or channel, of which there are `count`, and zeros are omitted.
 struct WeightZeroPoint {
   View view;
   const View* use = nullptr;

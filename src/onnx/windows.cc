@@ -5,7 +5,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Sizes and counts beyond this are of no model; arithmetic on them cannot overflow.
+// No model has larger sizes and counts; arithmetic on smaller ones cannot overflow.
 constexpr int64_t kMost = int64_t{1} << 31;
 
 Status ReadList(const NodeFacts& node, const char* name, size_t count, int64_t otherwise, int64_t least,
@@ -72,11 +72,11 @@ Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std
     } else {
       if (lists.auto_pad == "VALID") begin = end = 0;
       const int64_t room = input[i] + begin + end - reach;
-      // Rounded up, one is there for what is less than a stride too little.
+      // With rounding up, there is one window even if less than a stride is missing.
       if (room < 0 && !(ceil && room > -stride))
         return InvalidArgument("a window of ", reach, " over ", input[i] + begin + end, " elements");
       size = (ceil ? room + stride - 1 : room) / stride + 1;
-      // A window that would begin in the padding at the end is none.
+      // A window that would begin in the end padding does not count.
       if (ceil && (size - 1) * stride >= input[i] + begin) --size;
     }
     Add(kernel[i], stride, lists.dilations[i], begin, end, size, out);
@@ -90,7 +90,9 @@ Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input,
   ANYDML_RETURN_IF_ERROR(ReadLists(node, input, kernel, &lists));
   std::vector<int64_t> output_padding, wanted = node.Ints("output_shape");
   ANYDML_RETURN_IF_ERROR(ReadList(node, "output_padding", input.size(), 0, 0, &output_padding));
-  if (wanted.size() == input.size() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);  // with N and C
+  if (wanted.size() == input.size() + 2)
+    wanted.erase(wanted.begin(), wanted.begin() + 2);  // including N and
+                                                       // C
   if (!wanted.empty() && wanted.size() != input.size())
     return InvalidArgument("output_shape has ", wanted.size(), " elements");
   const bool same = lists.auto_pad == "SAME_UPPER" || lists.auto_pad == "SAME_LOWER";

@@ -1,4 +1,4 @@
-// What convolutions and poolings say about their windows, in any version.
+// The windows of convolutions and poolings, from the attributes of any version.
 #pragma once
 
 #include "onnx/lowering.h"
@@ -15,7 +15,7 @@ struct Windows {
 // `input` and `kernel` are the spatial sizes.
 Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel,
                       Windows* out);
-// Of ConvTranspose, whose output is what a convolution would have as input.
+// For ConvTranspose, whose output is a convolution's input.
 Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input,
                          std::span<const int64_t> kernel, Windows* out);
 

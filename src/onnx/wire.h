@@ -1,5 +1,5 @@
 // Protocol buffers' wire format, read in place: no generated classes, so that weights are never copied, a
-// file may have more than 2 GiB, and what a file can cost is counted here and nowhere else.
+// file may exceed 2 GiB, and the cost of a file is limited here alone.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +21,21 @@ class WireReader {
  public:
   explicit WireReader(Bytes message) : rest_(message) {}
 
-  // False at the end, and when the bytes are no message; `status` tells which.
+  // False at the end, and if the bytes are not a message; `status` tells which.
   bool Next();
   Status status() const;
 
   uint32_t field() const { return field_; }
   WireType type() const { return type_; }
 
-  // The value, as the schema has it. Another wire type ends the reading with an error.
+  // The value, as the schema defines it. Another wire type ends the reading with an error.
   int64_t Int();
   float Float();
   double Double();
   Bytes Message();
   std::string String();
 
-  // Repeated numbers: one value, or many that are packed.
+  // Repeated numbers: one value, or many packed ones.
   void Ints(std::vector<int64_t>* out);
   void Floats(std::vector<float>* out);
   void Doubles(std::vector<double>* out);

@@ -6,7 +6,7 @@
 namespace anydml::onnx {
 namespace {
 
-// The fields of one message, appended one after the other.
+// Appends the fields of one message.
 class WireWriter {
  public:
   void Int(uint32_t field, int64_t value) {

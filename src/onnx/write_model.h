@@ -1,4 +1,4 @@
-// Models as files: for models that programs make (tests, benchmarks).
+// Writes models that programs make (tests, benchmarks).
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
-// The part of onnxruntime's C interface that this plugin uses, by its facts: opaque types, numbers of
-// enumerations, structs that a plugin fills, and positions of functions in two tables. Positions never
-// change, new functions come at the end; all of these exist since version 23 (onnxruntime 1.23), the first
-// one with providers that compile. The names are onnxruntime's, so that its documentation is that of this
-// header.
+// The part of onnxruntime's C interface that this plugin uses: opaque types, values of enumerations, structs
+// that a plugin fills, and positions of functions in two tables. Positions never change, and new functions
+// are appended; all of these exist since version 23 (onnxruntime 1.23), the first one with compiling
+// providers. The names are onnxruntime's, so that its documentation applies.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,7 @@ Status Api::TensorOf(const OrtValue* value, onnx::Tensor* out) const {
 
 void Api::Log(const OrtLogger* logger, OrtLoggingLevel level, const std::string& sentence) const {
   if (logger == nullptr) return;
-  // A log that cannot be written is nobody's failure.
+  // If the log cannot be written, nothing fails.
   const Status ignored =
       Try(kLoggerLogMessage, logger, level, sentence.c_str(), "libanydml_ort", 0, "AnyDML");
   static_cast<void>(ignored);

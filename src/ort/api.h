@@ -1,4 +1,4 @@
-// Calls of onnxruntime's functions, and its failures as ours and the other way round.
+// Calls of onnxruntime's functions, and conversion of its errors to ours and back.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace anydml::ort {
 
 class Api {
  public:
-  // `table` is that of kApiVersion; null where onnxruntime is older.
+  // `table` is that of kApiVersion; null if onnxruntime is older.
   explicit Api(Table table) : api_(table), ep_api_(table == nullptr ? nullptr : Call(kGetEpApi)) {}
   // For statuses only, which every version has.
   static Api Old(Table table) { return Api(table, nullptr); }
@@ -31,7 +31,7 @@ class Api {
     return FromOrt(Call(entry, arguments...));
   }
 
-  // What `count` says there are, filled in by `get`.
+  // Allocates as many as `count` returns; `get` fills them in.
   template <typename Item, typename Object>
   Status List(ApiEntry<OrtStatus*(const Object*, size_t*)> count,
               ApiEntry<OrtStatus*(const Object*, const Item**, size_t)> get, const Object* object,

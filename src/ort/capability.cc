@@ -14,7 +14,7 @@ const onnx::OperatorRow* RowOf(const GraphNode& node) {
   return onnx::FindOperator(node.proto.domain, node.proto.type);
 }
 
-// Computed while a model is compiled: sizes, and what is made of them and constants.
+// Nodes that are computed while a model is compiled: sizes, and what is made of them and of constants.
 class SizeArithmetic {
  public:
   explicit SizeArithmetic(const Graph& graph) : graph_(graph) {
@@ -58,7 +58,7 @@ std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, co
   return NodeTrial(api, graph, node, feature_level).Run().message();
 }
 
-// Whether it computes on what models are about: numbers, not positions.
+// Whether it computes on a model's data rather than on positions.
 bool IsWork(const Graph& graph, const GraphNode& node) {
   if (RowOf(node)->forwards) return false;
   const auto is_number = [&](const std::string& name) {
@@ -104,8 +104,8 @@ std::vector<std::vector<size_t>> GroupNodes(const Graph& graph, const std::vecto
                (!sizes.Contains(graph.nodes[i]) ||
                 std::any_of(after[i].begin(), after[i].end(), [&](size_t reader) { return taken[reader]; }));
   }
-  // Ours and others take turns; a node's turn comes as soon as all that it reads is there. Nodes of one turn
-  // need nothing of others in between.
+  // Ours and others take turns; a node's turn is the earliest in which its inputs are available. Nodes of one
+  // turn need nothing from other providers in between.
   std::vector<size_t> turn(count, 0);
   std::map<size_t, std::vector<size_t>> groups;
   for (size_t i = 0; i < count; ++i) {

@@ -13,9 +13,9 @@ namespace anydml::ort {
 // an attribute. Groups that fail for the sizes that they get are run by onnxruntime (CpuSession).
 std::vector<std::string> RefusedNodes(const Api& api, const Graph& graph, uint32_t feature_level);
 
-// Nodes (by their numbers) that can run as one: no other node lies on a way between two of them. Leaves out
-// what is not worth it: groups that only move or count, and arithmetic on sizes that nobody in the group
-// needs.
+// Groups of nodes (by index) that can run as one: no other node is on a path between two of them. Omits
+// groups that are not worthwhile: those that only move or count, and arithmetic on sizes that nothing in the
+// group needs.
 std::vector<std::vector<size_t>> GroupNodes(const Graph& graph, const std::vector<std::string>& refused);
 
 }  // namespace anydml::ort

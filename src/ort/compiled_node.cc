@@ -51,7 +51,7 @@ Status CompiledNode::TakeModel(const OrtGraph* graph, const OrtNode* fused) {
   model_.opsets = std::move(given.opsets);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto value = given.values.find(inputs[i]);
-    if (value == given.values.end()) continue;  // nobody reads it
+    if (value == given.values.end()) continue;  // not used
     model_.graph.inputs.push_back(value->second.facts);
     input_positions_.push_back(i);
   }

@@ -13,27 +13,27 @@
 
 namespace anydml::ort {
 
-// What the nodes of one onnxruntime session share. One run at a time has it.
+// Shared by the nodes of one onnxruntime session; one run at a time uses it.
 struct Device {
   std::mutex mutex;
   std::unique_ptr<tools::Session> session;
-  bool has_memory = false;  // that onnxruntime's tensors are in
+  bool has_memory = false;  // onnxruntime's tensors are in the device's memory
   DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE;
   bool has_fallback = true;  // what it cannot run is run by onnxruntime's CPU provider
   const OrtLogger* logger = nullptr;
 };
 
-// onnxruntime calls it through the struct that it begins with.
+// onnxruntime calls it through the struct at its beginning.
 class CompiledNode : public OrtNodeComputeInfo {
  public:
-  // Keeps constants: onnxruntime lets go of them. `device` has to outlive it.
+  // Copies constants, which onnxruntime frees. `device` must outlive it.
   static Status Create(const Api& api, const OrtGraph* graph, const OrtNode* fused, Device* device,
                        std::unique_ptr<CompiledNode>* out);
 
  private:
   CompiledNode(const Api& api, Device* device);
   Status TakeModel(const OrtGraph* graph, const OrtNode* fused);
-  // Compiles for these sizes unless it has been done before.
+  // Compiles for these sizes unless that has been done before.
   Status Run(OrtKernelContext* context);
   Status ReadInputs(const OrtKernelContext* context, std::vector<onnx::RuntimeValue>* out);
   // What `runner_` could not do, for the reason `why`.

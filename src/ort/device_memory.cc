@@ -10,8 +10,8 @@ namespace {
 
 using Microsoft::WRL::ComPtr;
 
-constexpr size_t kAlignment = 256;  // as CUDA's allocations have
-// Large tensors go through the host's memory in parts, of which so much is used at a time.
+constexpr size_t kAlignment = 256;  // that of CUDA's allocations
+// Large tensors are copied through host memory in parts of this size.
 constexpr size_t kPartBytes = size_t{8} << 20;
 constexpr size_t kMaxStagedBytes = 8 * kPartBytes;
 
@@ -36,7 +36,7 @@ Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, 
 Status RecordCopyTo(tools::Session* session, ID3D12Resource* from, uint64_t bytes, void* to) {
   ComPtr<ID3D12Resource> target;
   ANYDML_RETURN_IF_ERROR(session->Wrap(to, bytes, &target));
-  session->RecordCopy(target.Get(), from, bytes);  // no more: what is behind them is somebody else's
+  session->RecordCopy(target.Get(), from, bytes);  // no more: the following memory belongs to others
   return {};
 }
 
@@ -143,7 +143,7 @@ namespace {
 
 struct Allocator : OrtAllocator {
   explicit Allocator(DeviceMemory* device_memory) : memory(*device_memory) {
-    // onnxruntime takes null for a failure.
+    // onnxruntime treats null as a failure.
     alloc = [](OrtAllocator* self, size_t bytes) -> void* {
       void* allocated = nullptr;
       if (bytes == 0) return nullptr;

@@ -1,5 +1,5 @@
-// A GPU's memory for onnxruntime: what its allocator and its data transfer need. Everything is complete when
-// a function returns.
+// A GPU's memory for onnxruntime: its allocator and its data transfer. Everything is complete when a function
+// returns.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@
 
 namespace anydml::ort {
 
-inline constexpr uint32_t kNvidia = 0x10DE;  // PCI's number of the vendor
+inline constexpr uint32_t kNvidia = 0x10DE;  // the vendor's PCI id
 
-// Commands of `session` that copy between the host and memory of its device, which is complete after the next
-// execution. Uploads take a copy of `from` at once.
+// Records copies between the host and memory of the session's device, which are complete after the next
+// execution. Uploads copy `from` at once.
 Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, void* to);
 Status RecordCopyTo(tools::Session* session, ID3D12Resource* from, uint64_t bytes, void* to);
 
 // May be used by several threads.
 class DeviceMemory {
  public:
-  // `number` is the adapter's among its kind.
+  // `number` is the adapter's index among its kind.
   static Status Create(const Api& api, const std::string& adapter, int32_t number,
                        std::unique_ptr<DeviceMemory>* out);
   ~DeviceMemory();
@@ -38,7 +38,7 @@ class DeviceMemory {
   Status Allocate(size_t bytes, void** out);
   void Free(void* memory);
 
-  // Copies of packed elements, as few executions as their size allows.
+  // Copies packed elements, with as few executions as their size allows.
   enum class Way { kToDevice, kToHost, kOnDevice };
   struct Transfer {
     Way way;
@@ -50,7 +50,7 @@ class DeviceMemory {
 
  private:
   DeviceMemory(const Api& api, std::string adapter) : api_(api), adapter_(std::move(adapter)) {}
-  // What has arrived in the host's memory after an execution, and where it belongs.
+  // Data that has arrived in host memory after an execution, and its destination.
   struct Arrival {
     Microsoft::WRL::ComPtr<ID3D12Resource> staging;
     const std::byte* memory;
@@ -72,7 +72,7 @@ class DeviceMemory {
 
 using DeviceMemories = std::vector<std::unique_ptr<DeviceMemory>>;
 
-// Both are onnxruntime's to release, and use `memories`, which has to outlive them.
+// onnxruntime releases both; they use `memories`, which must outlive them.
 OrtAllocator* NewAllocator(DeviceMemory* memory);
 void DeleteAllocator(OrtAllocator* allocator);
 OrtDataTransferImpl* NewDataTransfer(const Api& api, const DeviceMemories& memories);

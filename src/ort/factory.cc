@@ -21,7 +21,7 @@ constexpr std::string_view kNoCpu = "session.disable_cpu_ep_fallback";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name
 constexpr std::string_view kArenaPrefix = "arena.";       // and its own options
 
-// "cuda:1" is 1; nothing for the CPU.
+// "cuda:1" is 1; empty for the CPU.
 std::optional<size_t> GpuNumber(std::string_view id) {
   const size_t colon = id.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<size_t> GpuNumber(std::string_view id) {
   return number;
 }
 
-// A GPU has memory of its own. So has the CPU for those who test this without a GPU.
+// A GPU has memory of its own. For tests without a GPU, so can the CPU.
 bool HasMemory(const std::string& adapter) {
   return GpuNumber(adapter).has_value() || std::getenv("ANYDML_ORT_DEVICE_MEMORY") != nullptr;
 }
@@ -40,7 +40,7 @@ struct Hardware {
   const OrtHardwareDevice* cpu = nullptr;
   std::vector<const OrtHardwareDevice*> gpus;
 
-  // Where onnxruntime has not found a GPU that is there (a container), its adapter is attached to the CPU.
+  // If onnxruntime has not found an existing GPU (in a container), its adapter is attached to the CPU.
   const OrtHardwareDevice* Of(const tools::Adapter& adapter) const {
     const std::optional<size_t> gpu = GpuNumber(adapter.id);
     return gpu && *gpu < gpus.size() ? gpus[*gpu] : cpu;
@@ -87,7 +87,7 @@ Factory::Factory(const Api& api) : api_(api) {
     return Guarded(factory->api_, [&] { return factory->MakeAllocator(info, out); });
   };
   release_allocator = [](OrtEpFactory*, OrtAllocator* allocator) { DeleteAllocator(allocator); };
-  // Called whether it is there or not.
+  // Called whether there is device memory or not.
   create_data_transfer = [](OrtEpFactory* self, OrtDataTransferImpl** out) -> OrtStatus* {
     auto* const factory = static_cast<Factory*>(self);
     *out = nullptr;

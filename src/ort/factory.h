@@ -1,4 +1,4 @@
-// What the library gives to onnxruntime when it is registered: a device for each adapter, and providers.
+// What the library registers with onnxruntime: a device for each adapter, and providers.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The two functions that onnxruntime looks for.
+// The two functions that onnxruntime looks up.
 #include "ort/factory.h"
 
 namespace anydml::ort {

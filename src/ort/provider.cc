@@ -92,7 +92,7 @@ Status Provider::CompileNodes(const OrtGraph** graphs, const OrtNode** fused, si
   for (size_t i = 0; i < count; ++i) {
     std::unique_ptr<CompiledNode> node;
     ANYDML_RETURN_IF_ERROR(CompiledNode::Create(api_, graphs[i], fused[i], &device_, &node));
-    infos[i] = node.release();  // onnxruntime gives it back, also after a failure
+    infos[i] = node.release();  // onnxruntime returns it, also after a failure
   }
   return {};
 }

@@ -12,8 +12,9 @@ inline constexpr char kProviderName[] = "AnyDML";
 
 struct ProviderOptions {
   std::string adapter;         // "cpu", "cuda:0"
-  std::string memory_of;       // the adapter in whose memory onnxruntime's tensors are; empty: the host's
-  std::string feature_level;   // "5.0": nodes that it refuses are left to others; empty: the device's
+  std::string memory_of;       // the adapter whose memory has onnxruntime's tensors; empty: the host's
+  std::string feature_level;   // "5.0": nodes that need a higher level are left to others; empty: the
+                               // device's
   std::string half_precision;  // "1": FLOAT16 need not be rounded between operators; empty: "0"
   std::string fallback;        // "0": what AnyDML turns out not to be able to run fails; empty: "1"
 };

@@ -12,7 +12,7 @@ constexpr std::string_view kFunctionWithBody = "SequenceMap";
 template <typename T>
 Status ReadNumbers(const Api& api, const OrtOpAttr* attribute, OrtOpAttrType type, std::vector<T>* out) {
   size_t bytes = 0;
-  // With too little room it fails and says how much there has to be.
+  // With too small a buffer it fails and reports the required size.
   OrtStatus* const status = api.Call(kReadOpAttr, attribute, type, nullptr, size_t{0}, &bytes);
   if (status == nullptr) return {};  // empty
   api.Call(kReleaseStatus, status);
@@ -64,7 +64,7 @@ Status ReadAttribute(const Api& api, const OrtOpAttr* given, onnx::Attribute* ou
     case kOrtString:
       out->kind = onnx::AttributeKind::kString;
       ANYDML_RETURN_IF_ERROR(ReadNumbers(api, given, type, &text));
-      // Without a 0 behind it, which some versions may count.
+      // Without a trailing NUL, which some versions may count.
       out->text.assign(text.begin(), text.end());
       while (out->text.ends_with('\0')) out->text.pop_back();
       return {};
@@ -106,7 +106,7 @@ Status ReadType(const Api& api, const OrtValueInfo* info, onnx::ValueProto* out)
   return {};
 }
 
-// `infos` by their names; those that are new become known.
+// `infos` by name; adds new ones to the known values.
 Status AddValues(const Api& api, const Infos& infos, Graph* graph, std::vector<std::string>* names) {
   for (const OrtValueInfo* const info : infos) {
     const char* name = "";
@@ -139,7 +139,7 @@ Status ReadNode(const Api& api, const OrtNode* node, Graph* graph, GraphNode* ou
   ANYDML_RETURN_IF_ERROR(AddValues(api, inputs, graph, &out->proto.inputs));
   ANYDML_RETURN_IF_ERROR(AddValues(api, outputs, graph, &out->proto.outputs));
   ANYDML_RETURN_IF_ERROR(AddValues(api, captures, graph, &out->captures));
-  // Optional ones at the end that are left out count as not given at all.
+  // Omitted trailing optional inputs count as not given.
   while (!out->proto.inputs.empty() && out->proto.inputs.back().empty()) out->proto.inputs.pop_back();
   size_t graphs = 0;
   ANYDML_RETURN_IF_ERROR(api.Try(kNodeGetNumSubgraphs, node, &graphs));

@@ -1,5 +1,5 @@
-// onnxruntime's graphs as the importer's: names, attributes and types are copied, weights stay where they
-// are.
+// Converts onnxruntime's graphs to the importer's: names, attributes and types are copied, weights stay where
+// they are.
 #pragma once
 
 #include <map>
@@ -14,12 +14,13 @@ namespace anydml::ort {
 struct GraphNode {
   const OrtNode* node = nullptr;
   onnx::NodeProto proto;
-  bool readable = true;  // false: graphs inside of it, or attributes that the importer does not know
-  std::vector<std::string> captures;  // what graphs inside of it read
+  bool readable = true;               // false: it contains graphs, or attributes unknown to the importer
+  std::vector<std::string> captures;  // what graphs inside it read
 };
 
 struct GraphValue {
-  onnx::ValueProto facts;  // has_shape is false for scalars, too: versions before 24 do not tell
+  onnx::ValueProto facts;  // has_shape is false for scalars, too, because versions before 24 do not
+                           // distinguish them
   const OrtValueInfo* info = nullptr;
   bool constant = false;
 };
@@ -37,11 +38,11 @@ Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out);
 // place later, and refuses a body in which there is what only a provider knows.
 Status IsInFunction(const Api& api, const OrtGraph* graph, bool* out);
 
-// The names of a node's inputs and outputs, as a fused node's kernel counts them; "" where one is absent.
+// The names of a node's inputs and outputs, in a fused node's order; "" for absent ones.
 Status ReadNames(const Api& api, const OrtNode* node, std::vector<std::string>* inputs,
                  std::vector<std::string>* outputs);
 
-// The elements of a constant, where onnxruntime has them: valid during the call that gave the graph.
+// The elements of a constant, if onnxruntime has them: valid during the call that passed the graph.
 Status ConstantOf(const Api& api, const GraphValue& value, onnx::Tensor* out);
 
 }  // namespace anydml::ort

@@ -15,7 +15,7 @@ Status Weights::Map(const GraphValue& value, onnx::Tensor* out, bool* found) {
   const std::unique_ptr<OrtExternalInitializerInfo, decltype(release)> owned(info, release);
   const char* model = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kGraphGetModelPath, graph_, &model));
-  if (model == nullptr || *model == '\0') return {};  // files that are in memory
+  if (model == nullptr || *model == '\0') return {};  // models that are in memory have no files
   const std::string path = std::filesystem::path(model)
                                .parent_path()
                                .append(api_.Call(kExternalInitializerInfoGetFilePath, info))

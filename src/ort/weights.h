@@ -1,4 +1,4 @@
-// Constants that stay: mapped from the file that has them, or copied once.
+// Constants with a lifetime of their own: mapped from their file, or copied once.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class Weights {
   Status Take(const GraphValue& value, onnx::Tensor* out);
 
  private:
-  // Sets `*found` if the elements lie in a file beside the model.
+  // Sets `*found` if the elements are in a file beside the model.
   Status Map(const GraphValue& value, onnx::Tensor* out, bool* found);
 
   const Api& api_;
