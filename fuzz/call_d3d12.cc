@@ -245,7 +245,7 @@ void CallWorker::ViewAndClear() {
   desc.Buffer.FirstElement = source_.OneIn(8) ? Bytes() : source_.Byte() % 8;
   desc.Buffer.NumElements = source_.OneIn(8) ? UINT_MAX : source_.Byte() % 16;
   const UINT step = d3d->GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-  const uint64_t offset = uint64_t{step} * (source_.Byte() % 32u);  // perhaps beyond its end
+  const uint64_t offset = uint64_t{step} * (source_.Byte() % 32u);  // possibly beyond its end
   D3D12_CPU_DESCRIPTOR_HANDLE cpu = heap->GetCPUDescriptorHandleForHeapStart();
   D3D12_GPU_DESCRIPTOR_HANDLE gpu = heap->GetGPUDescriptorHandleForHeapStart();
   cpu.ptr += offset;
@@ -270,7 +270,7 @@ void CallWorker::QueueSignalOrWait() {
   const auto fence = Any(shared_.fences);
   const uint64_t value = source_.OneIn(16) ? UINT64_MAX : source_.Byte() % 8;
   if (source_.OneIn(3)) {
-    queue->Wait(fence.Get(), value);  // perhaps for ever: until the queue is released
+    queue->Wait(fence.Get(), value);  // possibly forever: until the queue is released
   } else {
     queue->Signal(fence.Get(), value);
   }

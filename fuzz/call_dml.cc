@@ -33,7 +33,7 @@ DML_BINDING_TABLE_DESC CallWorker::TableDesc(IDMLDispatchable* dispatchable,
   if (*keep == nullptr) return desc;
   desc.CPUDescriptorHandle = (*keep)->GetCPUDescriptorHandleForHeapStart();
   desc.GPUDescriptorHandle = (*keep)->GetGPUDescriptorHandleForHeapStart();
-  const uint64_t offset = source_.Byte();  // perhaps between two, perhaps beyond the end
+  const uint64_t offset = source_.Byte();  // possibly between two, or beyond the end
   if (source_.OneIn(8)) desc.CPUDescriptorHandle.ptr += offset;
   if (source_.OneIn(8)) desc.GPUDescriptorHandle.ptr += offset;
   return desc;
@@ -64,15 +64,15 @@ void CallWorker::CreateOperator() {
 void CallWorker::Compile() {
   const auto dml = Place(shared_.dml).Get();
   if (dml == nullptr) return;
-  const auto op = Any(shared_.operators);  // perhaps of another device
+  const auto op = Any(shared_.operators);  // possibly of another device
   const auto flags = source_.OneIn(4) ? DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE : DML_EXECUTION_FLAG_NONE;
   ComPtr<IDMLCompiledOperator> compiled;
   dml->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&compiled));
   Place(shared_.compiled).Set(compiled);
 }
 
-// Some operators one behind the other, perhaps of different sizes and devices, with an edge too few or too
-// many; what becomes of it is used as any compiled operator.
+// Several operators in sequence, possibly with different sizes and devices, and with an edge too few or too
+// many; the result is used as any compiled operator.
 void CallWorker::CompileGraph() {
   const auto dml = Place(shared_.dml).Get();
   ComPtr<IDMLDevice1> dml1;
@@ -92,7 +92,7 @@ void CallWorker::CompileGraph() {
                   source_.OneIn(8) ? source_.Byte() % 3u : 0, nullptr};
     between_edges[i] = {DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[i]};
   }
-  // Inputs that a scatter has besides.
+  // A scatter's additional inputs.
   std::array<DML_INPUT_GRAPH_EDGE_DESC, 3> in = {};
   std::array<DML_GRAPH_EDGE_DESC, 3> in_edges = {};
   const UINT inputs = source_.Between(1, 3);
@@ -208,7 +208,7 @@ void CallWorker::Residency() {
 void CallWorker::RunChecked() {
   const auto dml = Place(shared_.dml).Get();
   if (dml == nullptr) return;
-  ComPtr<ID3D12Device> d3d;  // the one that it was made for, which need not be the present one
+  ComPtr<ID3D12Device> d3d;  // the device for which it was made, which need not be the present one
   if (FAILED(dml->GetParentDevice(IID_PPV_ARGS(&d3d)))) return;
   CheckedRun(source_, d3d.Get(), dml.Get());
 }

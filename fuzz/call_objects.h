@@ -32,7 +32,7 @@ class Slot {
 template <typename T, size_t kCount>
 using Slots = std::array<Slot<T>, kCount>;
 
-// What Direct3D and DirectML allow several threads to use at once.
+// Objects that Direct3D and DirectML allow several threads to use at once.
 struct SharedObjects {
   Slot<ID3D12Device5> d3d;
   Slots<IDMLDevice, 2> dml;
@@ -46,7 +46,7 @@ struct SharedObjects {
   Slots<IDMLCommandRecorder, 2> recorders;
 };
 
-// What belongs to one thread.
+// Objects of one thread.
 struct OwnObjects {
   std::array<ComPtr<ID3D12CommandAllocator>, 2> allocators;
   std::array<ComPtr<ID3D12GraphicsCommandList>, 3> lists;

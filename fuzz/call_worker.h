@@ -47,7 +47,7 @@ class CallWorker {
   void Residency();
   void RunChecked();
 
-  // Now and then a null pointer instead.
+  // Sometimes a null pointer instead.
   template <typename T, size_t kCount>
   ComPtr<T> Any(const Slots<T, kCount>& slots) {
     return source_.OneIn(32) ? nullptr : slots[source_.Byte() % kCount].Get();
@@ -61,7 +61,7 @@ class CallWorker {
     return array[source_.Byte() % array.size()];
   }
 
-  // Values that a call accepts, mostly.
+  // Values that a call usually accepts.
   D3D12_COMMAND_LIST_TYPE ListType();
   D3D12_HEAP_TYPE HeapType();
   uint64_t Bytes();

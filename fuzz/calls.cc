@@ -1,5 +1,5 @@
-// Direct3D and DirectML as a state machine: calls in random order, valid and invalid, from
-// several threads. Nothing crashes, hangs or leaks; valid dispatches give the right result.
+// Direct3D and DirectML as a state machine: calls in random order, valid and invalid, from several threads.
+// Nothing may crash, hang or leak; valid dispatches must give the right result.
 #include <iterator>
 #include <thread>
 #include <vector>
@@ -13,8 +13,7 @@ namespace anydml::fuzz {
 
 void CallWorker::Run() {
   using Call = void (CallWorker::*)();
-  // The first byte of a step is an index into this list: add at the end, or the corpus
-  // means something else.
+  // The first byte of a step is an index into this list: append only, or the corpus changes its meaning.
   static constexpr Call kCalls[] = {
       &CallWorker::CreateDevices,
       &CallWorker::CreateQueue,
@@ -52,7 +51,7 @@ void CallWorker::Run() {
 
 namespace {
 
-constexpr size_t kMaxBytes = 512;  // of calls: a run stays within milliseconds
+constexpr size_t kMaxBytes = 512;  // of calls: a run takes milliseconds
 
 void Run(ByteSource source) {
   const uint32_t thread_count = source.OneIn(3) ? source.Between(2, 3) : 1;
@@ -60,7 +59,7 @@ void Run(ByteSource source) {
   {
     SharedObjects shared;
     std::vector<OwnObjects> own(thread_count);
-    // All devices and queues at first, so that few bytes lead far; then one thread's calls.
+    // Creates all devices and queues first, so that few bytes lead far; then one thread's calls.
     const uint8_t first[] = {0, 0, 0, 1, 2, 3, 5, 7};
     CallWorker({first, sizeof(first)}, &shared, &own[0]).Run();
     const auto prologue = source.Take(shared_bytes);

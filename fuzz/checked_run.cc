@@ -20,8 +20,8 @@ namespace {
 constexpr uint32_t kMaxLength = 64;
 constexpr uint64_t kInputBytes = kMaxLength * sizeof(float);
 
-// Everything that a run creates. A call that fails throws the result: what it means depends
-// on whether the devices were removed.
+// Everything that a run creates. A failing call throws its result, whose meaning depends on whether the
+// devices were removed.
 class Objects {
  public:
   Objects(ID3D12Device* d3d, IDMLDevice* dml) : d3d_(d3d), dml_(dml) {
@@ -109,7 +109,7 @@ void Execute(Objects& objects) {
   ID3D12CommandList* const lists[] = {objects.list.Get()};
   objects.queue->ExecuteCommandLists(1, lists);
   Objects::Check(objects.queue->Signal(objects.fence.Get(), 1));
-  // Many short waits: a machine that stood still for a while is no hang.
+  // Many short waits, so that a machine that was suspended for a while does not count as a hang.
   bool ended = false;
   for (int i = 0; i < 40 && !ended; ++i) ended = WaitFor(objects.fence.Get(), 1, 500);
   Require(ended, "a valid dispatch did not end");

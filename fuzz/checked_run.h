@@ -1,4 +1,4 @@
-// One valid use of a device from upload to readback, with objects of its own.
+// One valid use of a device from upload to readback, with its own objects.
 #pragma once
 
 #include <DirectML.h>
@@ -10,14 +10,14 @@ namespace anydml::fuzz {
 
 using Microsoft::WRL::ComPtr;
 
-// Waits until `fence` reaches `value` or the milliseconds are over; whether it did.
+// Waits until `fence` reaches `value` or the milliseconds are over; returns whether it did.
 bool WaitFor(ID3D12Fence* fence, uint64_t value, int milliseconds);
 
 D3D12_RESOURCE_DESC BufferDesc(uint64_t bytes, D3D12_RESOURCE_FLAGS flags);
 D3D12_RESOURCE_STATES InitialState(D3D12_HEAP_TYPE type);
 
-// The K best of a row, on a queue of its own. Other threads may remove the devices meanwhile; as
-// long as they do not, the result must be right.
+// The K best of a row, on a queue of its own. Other threads may remove the devices meanwhile; unless they do,
+// the result must be right.
 void CheckedRun(ByteSource& source, ID3D12Device* d3d, IDMLDevice* dml);
 
 }  // namespace anydml::fuzz

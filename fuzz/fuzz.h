@@ -1,4 +1,4 @@
-// What the fuzzers share: decisions from bytes, and a way to say that something is wrong.
+// Shared by the fuzzers: decisions from bytes, and a way to report errors.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace anydml::fuzz {
 
 using testing::ByteSource;
 
-// Ends the process when `condition` does not hold; libFuzzer keeps the input.
+// Ends the process if `condition` does not hold; libFuzzer keeps the input.
 inline void Require(bool condition, const std::string& what) {
   if (condition) return;
   std::fprintf(stderr, "fuzz: %s\n", what.c_str());

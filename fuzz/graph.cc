@@ -1,5 +1,5 @@
-// CompileGraph: arbitrary nodes and edges get a clear answer, and valid graphs give what their operators
-// give one by one.
+// CompileGraph: arbitrary nodes and edges must get a clear answer, and valid graphs must give what their
+// operators give one by one.
 #include "fuzz.h"
 
 #include <array>
@@ -32,7 +32,7 @@ test::DmlHarness& Harness() {
   return *harness;
 }
 
-// Devices read what is left out when they are created.
+// Devices read the passes to skip when they are created.
 test::DmlHarness& HarnessWithout(const std::string& passes) {
   static std::map<std::string, std::unique_ptr<test::DmlHarness>> harnesses;
   std::unique_ptr<test::DmlHarness>& harness = harnesses[passes];
@@ -83,7 +83,7 @@ ComPtr<IDMLOperator> MakeOperator(uint32_t kind) {
   }
 }
 
-// Mostly one that there is.
+// Usually an existing one.
 UINT Index(ByteSource& source, size_t count) {
   if (source.OneIn(32)) return source.Word();
   return source.Between(0, static_cast<uint32_t>(std::max<size_t>(count, 1)) - 1);
@@ -149,8 +149,8 @@ void Hostile(ByteSource source) {
   Require(AnyDmlGetLiveObjectCount() == alive, "objects left behind");
 }
 
-// Of all operators without passes that change layouts or make constants, which decide in which order sums are
-// added up.
+// Of all operators, without passes that change layouts or make constants, because these change the order of
+// additions.
 void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
   constexpr const char* kWithout[] = {"",         "all",        "fold", "views",

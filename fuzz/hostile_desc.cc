@@ -9,7 +9,7 @@ using testing::DescBuilder;
 using testing::FieldSpec;
 using testing::TensorSpec;
 
-// Longer arrays are absurd for the library; tests/schema has the limits themselves.
+// Longer arrays are absurd for the library; tests/schema tests the limits themselves.
 constexpr uint32_t kMaxWords = 8;
 constexpr uint32_t kMaxTensors = 1u << 16;
 
@@ -76,7 +76,7 @@ void SpoilTensor(ByteSource& source, TensorSpec* tensor) {
   }
 }
 
-// A change that keeps to the rules of types or sizes, for all tensors that must agree.
+// A change that obeys the rules of types or sizes, for all tensors that must agree.
 void RefineTensors(ByteSource& source, size_t field, DescBuilder* builder) {
   FieldSpec& spec = builder->field(field);
   if (spec.tensors.empty()) return;
@@ -103,7 +103,7 @@ DescBuilder Spoiled(ByteSource& source, const OperatorSchema& schema, FeatureLev
   DescBuilder builder =
       depth > 0 && !source.OneIn(4) ? DescBuilder::Fused(schema, level) : DescBuilder(schema, level);
   const auto fields = static_cast<uint32_t>(schema.fields.size());
-  // Valid changes first: they want what they look at to be valid.
+  // Valid changes first, because they need a valid description.
   for (uint32_t i = source.Between(0, 4); i > 0; --i) {
     RefineTensors(source, source.Between(0, fields - 1), &builder);
   }
@@ -121,7 +121,7 @@ void SpoilField(ByteSource& source, size_t index, FeatureLevel level, int depth,
   FieldSpec& field = builder->field(index);
   if (source.OneIn(5)) {
     field.null = !field.null;
-    // A description that was absent has to be there.
+    // A description that was absent must be made.
     if (!field.null && builder->schema().fields[index].type == FieldType::kOperatorDesc &&
         field.fused.empty() && depth < 3) {
       field.fused.push_back(Spoiled(source, AnyOperator(source), level, depth + 1));

@@ -1,5 +1,4 @@
-// Operator descriptions from bytes: a valid one of any operator, spoiled in as many places as
-// the input asks for.
+// Operator descriptions from bytes: a valid one of any operator, broken in as many places as the input says.
 #pragma once
 
 #include "fuzz.h"
@@ -7,11 +6,11 @@
 
 namespace anydml::fuzz {
 
-// The arrays are exactly as long as their counts say, so that a sanitizer sees every read
-// beyond them; a count that is absurd must be refused before anything is read.
+// The arrays are exactly as long as their counts say, so that a sanitizer sees every read beyond them; an
+// absurd count must be refused before anything is read.
 testing::DescBuilder HostileDesc(ByteSource& source, FeatureLevel level);
 
-// A number that is likely to be at the edge of something.
+// A number that is likely to be an edge case.
 uint32_t OddWord(ByteSource& source);
 
 }  // namespace anydml::fuzz

@@ -1,5 +1,5 @@
-// The reader of JSON models: any text is a model or an error that says where. An operator that
-// was read means the same as C structs.
+// The reader of JSON models: any text must give a model or an error with a position. An operator that was
+// read means the same as C structs.
 #include "fuzz.h"
 
 #include "anydml/json/json.h"
@@ -12,8 +12,8 @@ namespace {
 
 using tools::JsonValue;
 
-// Only files of this folder are read. Numbers that make the reader fill megabytes as it should
-// are left out, those that it has to refuse are not.
+// Only files of this folder are read. Valid numbers that make the reader fill megabytes are excluded; those
+// that it must refuse are not.
 bool IsHarmless(const JsonValue& value) {
   for (size_t i = 0; i < value.elements.size(); ++i) {
     const JsonValue& element = value.elements[i];

@@ -1,5 +1,4 @@
-// The .npy reader: any bytes are an array or an error; what is an array survives being
-// written again.
+// The .npy reader: any bytes must give an array or an error; an array must survive being written again.
 #include "fuzz.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
-// ONNX files: any bytes are a model or an error; a model survives being written again, and is inspected as
-// `anydml check` does, which follows every node. Behind the byte that no file begins with are decisions of a
-// model that has a structure (onnx_model.h); what of these asks for little is run.
+// ONNX files: any bytes must give a model or an error; a model must survive being written again, and is
+// inspected as by `anydml check`, which follows every node. After a byte with which no file begins, the input
+// encodes a structured model (onnx_model.h); of these, small ones are run.
 #include "fuzz.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void Run(std::span<const uint8_t> file) {
   Require(inspected.ok() || !inspected.message().empty(), "an error without a sentence");
 }
 
-// How often a Loop runs may be computed.
+// The number of iterations of a Loop may be computed.
 bool IsSmall(const onnx::Model& model) {
   onnx::ModelReport report;
   if (!onnx::InspectModel(model, {}, &report).ok() || !report.names_only.empty() ||
@@ -50,7 +50,7 @@ bool IsSmall(const onnx::Model& model) {
          std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), has_loop);
 }
 
-// Without the debug layer a model that is one part is run in another way.
+// Without the debug layer, a model of a single part runs in another way.
 tools::Session* SessionWith(bool debug) {
   static std::unique_ptr<tools::Session> sessions[2];
   std::unique_ptr<tools::Session>& session = sessions[debug ? 1 : 0];

@@ -19,7 +19,7 @@ constexpr ElementType kTypes[] = {ElementType::kFloat,   ElementType::kFloat,  E
                                   ElementType::kFloat16, ElementType::kBool,   ElementType::kUInt8,
                                   ElementType::kInt8,    ElementType::kDouble, ElementType::kUInt32};
 
-// Small: what a model legitimately asks for must not take long.
+// Small, because legitimately large models would take long.
 Shape AnyShape(ByteSource& source) {
   Shape shape(source.Between(0, 4));
   for (int64_t& size : shape) size = source.OneIn(16) ? source.Between(0, 9) : source.Between(1, 4);
@@ -43,7 +43,7 @@ size_t CountOf(const Shape& shape) {
   return count;
 }
 
-// With few different elements: the bytes are better spent.
+// With few distinct elements, since bytes are better spent elsewhere.
 Tensor AnyTensor(ByteSource& source, ElementType type, const Shape& shape) {
   const std::vector<int64_t> few = AnyNumbers(source, source.Between(1, 4));
   std::vector<int64_t> elements(CountOf(shape));
@@ -65,13 +65,13 @@ class Maker {
   }
 
  private:
-  // Most values are alike, so that many operators take them.
+  // Most values have the same type, so that many operators take them.
   ElementType Type() { return source_.OneIn(4) ? source_.Any(kTypes) : type_; }
   Shape SomeShape() { return source_.OneIn(4) ? AnyShape(source_) : shape_; }
 
   std::string NewName() { return StrCat("v", names_++); }
 
-  // Mostly a value that there is.
+  // Usually an existing value.
   std::string AnyValue() {
     if (values_.empty() || source_.OneIn(32)) return source_.OneIn(2) ? "" : "nothing";
     // The latest ones more often, so that nodes depend on each other.
@@ -99,7 +99,7 @@ class Maker {
       output.type = Type();
       graph->outputs.push_back(output);
     }
-    values_.resize(outside);  // nobody around sees them
+    values_.resize(outside);  // invisible outside
   }
 
   NodeProto AnyNode(int depth) {

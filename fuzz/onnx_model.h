@@ -1,4 +1,4 @@
-// ONNX models from bytes: nodes of any operators, on values that there are, mostly.
+// ONNX models from bytes: nodes of any operators, usually on existing values.
 #pragma once
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 // The operators on random valid shapes, types, layouts and contents: every implementation, on any SIMD
-// target, gives the results of the reference, as exactly as it declares, and its sentences.
+// target, must give the reference's results, as closely as it declares, and its error messages.
 #include "fuzz.h"
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@ namespace anydml::fuzz {
 namespace {
 
 void Run(ByteSource source) {
-  // Expectations of the tests' helpers: report, then end.
+  // Expectations of the tests' helpers report, then end the process.
   ::testing::GTEST_FLAG(break_on_failure) = true;
 #if ANYDML_HAVE_HIGHWAY
-  // One of them per input: five times as many inputs see as much.
+  // One per input: five times as many inputs cover as much.
   const auto target = source.Any(hwy::SupportedAndGeneratedTargets());
 #else
-  source.Byte();  // an input means the same problem everywhere
+  source.Byte();  // so that an input means the same problem everywhere
 #endif
   const testing::CaseFamily family = source.Any(testing::AllCaseFamilies());
   const OperatorType type = source.Any(family.operators);

@@ -1,5 +1,5 @@
-// Runs a fuzz target on files and folders of them: with any compiler, to repeat a crash or
-// to replay a corpus. Options of libFuzzer are accepted and ignored.
+// Runs a fuzz target on files and folders of files, with any compiler, to reproduce a crash or to replay a
+// corpus. Accepts and ignores libFuzzer's options.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -15,7 +15,7 @@ namespace py = pybind11;
 namespace anydml::python {
 namespace {
 
-// For each present input an argument.
+// One argument per present input.
 bool CountsAgree(const Caller& caller, size_t given) {
   size_t wanted = 0;
   for (const auto& input : caller.inputs) wanted += input ? 1 : 0;
@@ -33,7 +33,8 @@ py::object Call(const Caller& caller, const py::tuple& inputs, PyObject* out, Py
   return stream == Py_None ? CallOnHost(caller, span, out) : py::object();
 }
 
-// C++ exceptions end here: these functions are called without pybind11, which takes as long as all of them.
+// C++ exceptions end here: these functions are called without pybind11, whose overhead would double their
+// time.
 template <typename Body>
 PyObject* Guarded(Body&& body) {
   try {
@@ -76,7 +77,7 @@ PyObject* CallCached(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   });
 }
 
-// Python knows by METH_FASTCALL what it really is.
+// METH_FASTCALL tells Python its actual signature.
 PyCFunction AsMethod(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
@@ -154,7 +155,7 @@ void DefineCaller(py::module_* m) {
   m->def("forget_functions", ForgetFunctions);
   m->def("check_process", [] { Check(CheckProcess()); });
   m->attr("call_function") = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCached, nullptr));
-  // remember(name, inputs, attributes, outputs, device, make), where make() is the caller of it all.
+  // remember(name, inputs, attributes, outputs, device, make), where make() returns the caller.
   m->def("remember", [](const py::object& name, const py::object& inputs, const py::object& attributes,
                         const py::object& outputs, const py::object& device, const py::function& make) {
     PyObject* const arguments[] = {name.ptr(), inputs.ptr(), attributes.ptr(), outputs.ptr(),

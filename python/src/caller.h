@@ -1,6 +1,6 @@
-// Calls of compiled operators that cost as little as Python allows. They take arrays that lie as the
-// operator was compiled for; what is different in any way (other strides, lists, wrong arguments) is
-// Python's affair, which copies, or says what is wrong (_compiled.py).
+// Calls of compiled operators with as little overhead as Python allows. They take arrays with exactly the
+// layout for which the operator was compiled; everything else (other strides, lists, wrong arguments) is
+// handled in Python, which copies or reports the error (_compiled.py).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -20,15 +20,15 @@ struct PyTensorDesc {
   TensorDesc tensor;
   pybind11::object shape;  // a tuple
   pybind11::object dtype;  // NumPy's
-  uint64_t bytes = 0;      // of the elements, where they are packed
+  uint64_t bytes = 0;      // of the elements, if packed
 };
 
 struct Caller {
   std::shared_ptr<CompiledOperator> op;
-  // In binding order, absent ones included. Outputs are packed.
+  // In binding order, including absent ones. Outputs are packed.
   std::vector<std::optional<PyTensorDesc>> inputs;
   std::vector<std::optional<PyTensorDesc>> outputs;
-  // On a GPU: its number, and what makes a tensor of (memory, shape, dtype).
+  // On a GPU: its index, and what makes a tensor of (memory, shape, dtype).
   int32_t gpu = -1;
   pybind11::object make_tensor;
 
@@ -41,19 +41,19 @@ inline constexpr const char* kCallerName = "anydml.caller";  // of capsules with
 inline constexpr size_t kMaxTensors = 16;
 using Addresses = std::array<void*, kMaxTensors>;
 
-// Where results go: `out` as a caller gives it, a tensor each, or null where that is new. They are held: what
-// a list has may change while Python runs. False when it is not to be had like this.
+// The targets of results: a caller's `out`, one tensor each, or null for new ones. They are referenced, since
+// a list may change while Python runs. False if this is not possible.
 using Objects = std::array<pybind11::object, kMaxTensors>;
 bool SplitOut(PyObject* out, size_t count, Objects* each);
 
-// The results of a call, or the only one.
+// The results of a call as a tuple, or the only one.
 pybind11::object Joined(std::span<pybind11::object> results);
 
-// Runs without the GIL. False: the long way (`Check` knows more there). Throws an IndexError.
+// Runs without the GIL. False: the slow path is needed (`Check` knows the reason). Throws an IndexError.
 bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, const Stream& stream,
                 bool wait);
 
-// A NumPy array's memory, for as long as it is needed.
+// A NumPy array's memory, while it is needed.
 class HostArray {
  public:
   HostArray() = default;
@@ -63,8 +63,8 @@ class HostArray {
   HostArray(const HostArray&) = delete;
   HostArray& operator=(const HostArray&) = delete;
 
-  // False, and no error of Python's, unless it is one (no subclass) of numbers, aligned, of this machine's
-  // byte order and, if that is asked for, writable.
+  // False, without a Python error, unless it is an array (no subclass) of numbers, aligned, of this machine's
+  // byte order and, on request, writable.
   bool Open(PyObject* object, bool writable);
   bool Is(const TensorDesc& tensor) const;
   void* data() const { return buffer_.buf; }
@@ -79,11 +79,11 @@ class HostArray {
 
 using HostArrays = std::array<HostArray, kMaxTensors>;
 
-// Null: the long way.
+// Null: the slow path is needed.
 pybind11::object CallOnHost(const Caller& caller, std::span<PyObject* const> inputs, PyObject* out);
-// The same with inputs that are as they should be.
+// The same with inputs that are known to fit.
 pybind11::object CallOnHost(const Caller& caller, const HostArrays& inputs, PyObject* out);
-// `stream`: a number of DLPack's; null: CUDA's default one, for whose end the call waits.
+// `stream`: a number of DLPack's; null: CUDA's default one, whose end the call waits for.
 pybind11::object CallOnDevice(const Caller& caller, std::span<PyObject* const> inputs, PyObject* out,
                               PyObject* stream);
 

@@ -15,7 +15,7 @@
 namespace anydml::python {
 namespace {
 
-constexpr size_t kMaxReserved = 8;  // streams of an operator
+constexpr size_t kMaxReserved = 8;  // streams per operator
 
 Status DescribeNested(const NestedOperator& nested, OperatorDesc* desc) {
   ANYDML_RETURN_IF_ERROR(tools::FindSchema(nested.name, &desc->schema));
@@ -47,7 +47,7 @@ Status SetAttribute(size_t field, const Attribute& value, tools::Description* de
   return {};
 }
 
-// Attributes that were given, by field; the others get defaults. Scalars last: their type is another
+// Sets given attributes, by field; others get defaults. Scalars last, because their type is another
 // attribute.
 Status SetAttributes(const OperatorSchema& schema, const Request& request, tools::Description* description) {
   std::vector<const Attribute*> given(schema.fields.size());
@@ -85,7 +85,7 @@ Status Describe(const Request& request, FeatureLevel level, tools::Description* 
   return description->InferOutputs(outputs);
 }
 
-// Temporary memory for a call in the stream, or null. Under the operator's lock.
+// Temporary memory for a call in the stream, or null. Called with the operator's lock.
 std::shared_ptr<Memory> TakeReserved(const CompiledOperator& compiled, const Stream& stream) {
   if (stream.capturing) {
     const auto captured = compiled.captured.find(stream.id);
@@ -96,7 +96,7 @@ std::shared_ptr<Memory> TakeReserved(const CompiledOperator& compiled, const Str
 }
 
 void Reserve(const CompiledOperator& compiled, const Stream& stream, const std::shared_ptr<Memory>& memory) {
-  decltype(compiled.reserved)::node_type forgotten;  // goes when nobody is kept waiting
+  decltype(compiled.reserved)::node_type forgotten;  // freed after the lock
   const std::lock_guard lock(compiled.mutex);
   if (compiled.reserved.size() >= kMaxReserved && !compiled.reserved.contains(stream.id)) {
     forgotten = compiled.reserved.extract(compiled.reserved.begin());  // probably of the oldest stream
@@ -121,7 +121,7 @@ Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
 }
 
 Device::~Device() {
-  // A forked child has none of the threads that the session would wait for.
+  // A forked child lacks the threads for which the session would wait.
   if (Forked()) session_.release();
 }
 
@@ -197,7 +197,7 @@ Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inpu
     if (in_stream) {
       lock = std::unique_lock(compiled.mutex);
       temporary = TakeReserved(compiled, stream);
-      if (!stream.capturing) lock.unlock();  // calls in a capture come one after the other as a whole
+      if (!stream.capturing) lock.unlock();  // calls in a capture are serialised
     }
     if (!temporary) ANYDML_RETURN_IF_ERROR(memory_->Take(compiled.temporary_bytes, stream, &temporary));
     if (lock) compiled.captured[stream.id] = temporary;
@@ -210,7 +210,7 @@ Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inpu
   if (result == S_FALSE) *data_error = AnyDmlGetLastErrorMessage();
   Status status =
       SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
-  if (in_stream) MemoryPool::MoveEnd(stream);  // also after a failure: some of it may be under way
+  if (in_stream) MemoryPool::MoveEnd(stream);  // also after a failure, since some of it may be in flight
   if (in_stream && temporary && !stream.capturing) Reserve(compiled, stream, temporary);
   return status;
 }
@@ -236,7 +236,7 @@ Status Device::Duplicate(Region device, const Stream& stream, std::shared_ptr<Me
     Stream own;
     ANYDML_RETURN_IF_ERROR(OwnStream(&own));
     ANYDML_RETURN_IF_ERROR(memory_->Order(stream, own));
-    // Allocations begin at multiples of 16: what lies before the region belongs to the same one.
+    // Allocations begin at multiples of 16, so the bytes before the region belong to the same allocation.
     const uint64_t before = device.address % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT;
     ComPtr<ID3D12Resource> source, buffer;
     ANYDML_RETURN_IF_ERROR(

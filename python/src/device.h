@@ -1,5 +1,5 @@
-// An adapter for Python: one session, which one thread at a time compiles and copies with; operators run
-// outside of it (AnyDmlRun), on as many threads as there are.
+// An adapter for Python: one session, in which one thread at a time compiles and copies; operators run
+// outside it (AnyDmlRun), on any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace anydml::python {
 
-// An operator without tensors, as FusedActivation takes it.
+// An operator without tensors, for FusedActivation.
 struct NestedOperator {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;  // field, text
@@ -28,7 +28,7 @@ struct NestedOperator {
 
 using Attribute = std::variant<std::string, std::vector<NestedOperator>>;
 
-// What is to be compiled, with the fields' names in the schema.
+// A compilation request, with the fields' names in the schema.
 struct Request {
   std::string name;
   std::vector<std::pair<std::string, TensorDesc>> inputs;  // in binding order
@@ -36,7 +36,7 @@ struct Request {
   std::vector<std::pair<std::string, tools::OutputRequest>> outputs;
 };
 
-// Memory on the device, or, on the CPU, anywhere.
+// Memory on the device or, for the CPU, anywhere.
 struct Region {
   uintptr_t address = 0;  // 0: an absent optional tensor
   uint64_t bytes = 0;
@@ -53,8 +53,8 @@ struct CompiledOperator {
   std::shared_ptr<Device> device;
   tools::CompiledOperator op;
   uint64_t temporary_bytes = 0;
-  // Temporary memory by stream: what graphs go on using that calls became part of, and what the next call in
-  // the stream gets. The latter is each operator's own, since a capture of several cannot allocate any.
+  // Temporary memory by stream: for graphs of which calls became a part, and for the next call in the stream.
+  // The latter belongs to each operator, because a capture of several cannot allocate any.
   mutable std::mutex mutex;
   mutable std::map<uint64_t, std::shared_ptr<Memory>> captured;
   mutable std::map<uint64_t, std::shared_ptr<Memory>> reserved;
@@ -72,25 +72,24 @@ class Device : public std::enable_shared_from_this<Device> {
   void Remove();  // for tests
 
   Status Compile(const Request& request, std::shared_ptr<CompiledOperator>* out);
-  // Runs in a stream (on the CPU: 0, at once) on the addresses that are given, null ones for what is
-  // absent. `data_error` is the sentence about data that only execution sees, or empty: on a GPU only
-  // with `wait`.
+  // Runs in a stream (on the CPU: 0, at once) on the given addresses, null for absent tensors. `data_error`
+  // is the message about data that only execution can detect, or empty; on a GPU only with `wait`.
   Status Run(const CompiledOperator& compiled, std::span<void* const> inputs, std::span<void* const> outputs,
              const Stream& stream, bool wait, std::string* data_error);
 
   MemoryPool& memory() { return *memory_; }
-  // These are complete when they return; what is read comes behind what is in `stream` now, or uses `memory`.
+  // These are complete when they return; reads come after what is in `stream` now, or use `memory`.
   Status Upload(Region host, const Stream& stream, std::shared_ptr<Memory>* out);
-  // Aligned, whatever the original is.
+  // Aligned, whatever the original's alignment.
   Status Duplicate(Region device, const Stream& stream, std::shared_ptr<Memory>* out);
   Status Download(const Memory& memory, uint64_t bytes, std::byte* host);
 
  private:
   Status Compile(const tools::Description& description, std::shared_ptr<CompiledOperator>* out);
-  // That of the session.
+  // The session's stream.
   Status OwnStream(Stream* stream);
-  // Locks, runs `body`, and leaves the session usable when it fails. Without memory, once more without the
-  // pool's.
+  // Locks, runs `body`, and leaves the session usable if it fails. If memory runs out, tries again after
+  // freeing the pool's.
   template <typename Body>
   Status Locked(Body&& body);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uintptr_t kAlignment = 16;  // DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
-// What is looked up often; it stays for ever.
+// Objects that are looked up often; never freed.
 struct Registered {
   PyObject* tensor_type = nullptr;
   std::vector<PyObject*> dtypes;
@@ -109,7 +109,7 @@ bool DeviceArray::OpenByExchange(const DlpackExchange& exchange, PyObject* objec
   if (!exchange.View(object, &tensor) || !Describe(tensor)) return false;
   if (stream.none()) return true;
   if (!exchange.CurrentStream(tensor.device, &producer_)) return false;
-  if (producer_ == 0) producer_ = Stream::kDefault;  // CUDA's other name for it
+  if (producer_ == 0) producer_ = Stream::kDefault;  // CUDA's other number for it
   if (producer_ == stream.handle) producer_ = 0;
   return true;
 }

@@ -11,25 +11,26 @@
 
 namespace anydml::python {
 
-// The package's type of tensors, and NumPy's data types in the order of DataType, null where it has none.
+// Registers the package's tensor type, and NumPy's data types in the order of DataType, null where it has
+// none.
 void RegisterTensors(pybind11::object tensor_type, std::vector<pybind11::object> dtypes);
 
 // Whether it says so, or is our own.
 bool IsOnGpu(PyObject* object);
 
-// A stream by the number that DLPack gives it, which is also CUDA's handle.
+// A stream by DLPack's number, which is also CUDA's handle.
 struct StreamNumber {
   pybind11::object python;
   uintptr_t handle = 0;
 
   // Null or None: the default one.
   static StreamNumber Of(PyObject* number);
-  // Nothing comes before or after anything: to look at a tensor, and not at its elements.
+  // No ordering at all: for looking at a tensor but not at its elements.
   static StreamNumber None();
   bool none() const { return handle == ~uintptr_t{0}; }
 };
 
-// For as long as a call needs it.
+// For the duration of a call.
 class DeviceArray {
  public:
   DeviceArray() = default;
@@ -39,16 +40,16 @@ class DeviceArray {
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 
-  // False unless it is an aligned tensor of numbers on a GPU; without an error of Python's, which the long
-  // way meets again.
+  // False unless it is an aligned tensor of numbers on a GPU; without a Python error, which the slow path
+  // raises.
   bool Open(PyObject* object, const StreamNumber& stream);
-  // Begins a use in the stream that it was opened for, which ends with this object. What is done to it in
-  // other streams comes before what that does next.
-  // `ordered`: a handle that the stream is already behind, or 0; tensors of one library have the same.
+  // Begins a use in the stream for which it was opened; it ends with this object. Work on the tensor in other
+  // streams is ordered before the stream's next work. `ordered`: a handle after which the stream is already
+  // ordered, or 0; tensors of one library have the same.
   Status Use(const Stream& stream, MemoryPool& pool, uintptr_t* ordered);
-  // Whether it is on the operator's device, and as it is wanted there.
+  // Whether it is on the operator's device, with the expected layout.
   bool Is(const Caller& caller, const TensorDesc& tensor) const;
-  // All that Is looks at.
+  // Everything that Is() compares.
   bool AppendTo(std::string* key) const;
   void* address() const { return reinterpret_cast<void*>(address_); }
 
@@ -58,7 +59,7 @@ class DeviceArray {
   bool OpenCapsule(PyObject* object, const StreamNumber& stream);
   bool Describe(const dlpack::Tensor& tensor);
 
-  dlpack::ManagedTensor* managed_ = nullptr;  // of others, where it came in a capsule
+  dlpack::ManagedTensor* managed_ = nullptr;  // of others, if it came in a capsule
   std::shared_ptr<Memory> memory_;            // of our own
   std::shared_ptr<MemoryUse> use_;
   int32_t gpu_ = -1;  // of others
@@ -67,13 +68,13 @@ class DeviceArray {
   std::array<int64_t, kMaxDimensions> sizes_;
   std::array<int64_t, kMaxDimensions> strides_;
   uintptr_t address_ = 0;
-  // The stream that its library works in, where that is to be waited for.
+  // The stream in which its library works, if that must be waited for.
   uintptr_t producer_ = 0;
 };
 
 using DeviceArrays = std::array<DeviceArray, kMaxTensors>;
 
-// With inputs that are as they should be. `wait`: for the end of it.
+// With inputs that are known to fit. `wait`: for completion.
 pybind11::object CallOnDevice(const Caller& caller, DeviceArrays* inputs, PyObject* out,
                               const StreamNumber& number, bool wait);
 

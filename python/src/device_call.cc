@@ -1,4 +1,5 @@
-// Calls on tensors in a GPU's memory. The operator is enqueued in the stream that the producers are told of.
+// Calls on tensors in a GPU's memory. The operator is enqueued in the stream that was passed to the
+// producers.
 #include "device_array.h"
 #include "status.h"
 

@@ -21,7 +21,7 @@ constexpr struct {
                 {dlpack::Code::kFloat, 'f'},
                 {dlpack::Code::kBool, 'b'}};
 
-// What an exported tensor points to.
+// What an exported tensor refers to.
 struct Exported {
   ManagedTensor managed{};
   std::shared_ptr<Memory> memory;
@@ -29,10 +29,10 @@ struct Exported {
   std::vector<int64_t> shape;
 };
 
-// Without Python: consumers call it from any thread.
+// Must not use Python: consumers call it from any thread.
 void DeleteExported(ManagedTensor* self) { delete static_cast<Exported*>(self->manager); }
 
-// A capsule that nobody took still owns its tensor.
+// An unused capsule still owns its tensor.
 void DestroyCapsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kName) == 0) return;
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kName));

@@ -1,5 +1,5 @@
-// DLPack: tensors between libraries, without a copy. The structures are those of its
-// stable C interface ("dltensor" capsules).
+// DLPack: exchange of tensors between libraries without a copy. The structures are those of its stable C
+// interface ("dltensor" capsules).
 #pragma once
 
 #include <array>
@@ -96,7 +96,8 @@ class ImportedTensor {
   std::string type_;
 };
 
-// A capsule over a packed tensor at the beginning of `memory`, which it keeps, and a use of it, or null.
+// A capsule over a packed tensor at the beginning of `memory`, which it keeps alive, as well as a use of it,
+// or null.
 pybind11::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::shared_ptr<MemoryUse>& use,
                                const std::string& type, const std::vector<int64_t>& shape,
                                std::pair<int32_t, int32_t> device);

@@ -11,7 +11,7 @@ constexpr uint32_t kMajor = 1;
 constexpr size_t kMostTypes = 32;
 constexpr const char* kCapsule = "dlpack_exchange_api";
 
-// As it is in `__dlpack_c_exchange_api__` of a type.
+// As in a type's `__dlpack_c_exchange_api__`.
 struct Header {
   uint32_t major;
   uint32_t minor;
@@ -48,17 +48,17 @@ bool HasGradients(PyObject* object) {
 
 }  // namespace
 
-// The types that were met, also those without functions. Guarded by the GIL; never destroyed.
+// The types seen so far, also those without functions. Guarded by the GIL; never destroyed.
 struct DlpackExchangeTypes {
   struct Known {
-    PyTypeObject* type;  // a reference
+    PyTypeObject* type;  // owned
     DlpackExchange exchange;
   };
 
   static const DlpackExchange* Find(PyTypeObject* type) {
     static auto* const known = [] {
       auto* const list = new std::vector<Known>;
-      list->reserve(kMostTypes);  // nothing of it moves
+      list->reserve(kMostTypes);  // entries never move
       return list;
     }();
     for (const Known& each : *known) {

@@ -1,5 +1,5 @@
-// DLPack's functions in C that a type of tensors may have: what its __dlpack__ says, without Python.
-// PyTorch's takes ten microseconds for each tensor, which is most of a call; these take a tenth of one.
+// DLPack's C functions that a tensor type may have: the content of its __dlpack__ without Python. PyTorch's
+// __dlpack__ takes ten microseconds per tensor, which is most of a call; these take a tenth of that.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,14 +10,14 @@ namespace anydml::python {
 
 class DlpackExchange {
  public:
-  // Of the object's type; null when that has none, or when this tensor (one with gradients) is one that only
-  // __dlpack__ knows what to say about. It stays for ever.
+  // Of the object's type; null if that has none, or if only __dlpack__ can handle this tensor (one with
+  // gradients). It is never freed.
   static const DlpackExchange* Of(PyObject* object);
 
-  // False, without an error of Python's, when it cannot be described. Sizes and strides are the object's, and
-  // stay until Python runs again.
+  // False, without a Python error, if it cannot be described. Sizes and strides belong to the object, and are
+  // valid until Python runs again.
   bool View(PyObject* object, dlpack::Tensor* tensor) const;
-  // The stream that the library works in now: what it has done to tensors is there, or comes before it.
+  // The stream in which the library works now: its work on tensors is complete, or ordered before it.
   bool CurrentStream(const dlpack::Place& place, uintptr_t* stream) const;
 
  private:

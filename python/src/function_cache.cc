@@ -20,7 +20,7 @@ struct Entry {
   py::object caller;  // a capsule
 };
 
-// The latest first. Guarded by the GIL.
+// Most recently used first. Guarded by the GIL.
 std::list<Entry>& Entries() {
   static auto* const entries = new std::list<Entry>;
   return *entries;
@@ -35,7 +35,7 @@ void AppendBytes(const T& value, std::string* key) {
   key->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// A value with its type: 1, 1.0 and True are different, as are 0.0 and -0.0.
+// Appends a value with its type: 1, 1.0 and True are different, as are 0.0 and -0.0.
 bool AppendValue(PyObject* value, int depth, std::string* key) {
   if (value == Py_None || PyBool_Check(value)) {
     key->push_back(value == Py_None ? 'N' : value == Py_True ? 'T' : 'F');
@@ -64,7 +64,7 @@ bool AppendValue(PyObject* value, int depth, std::string* key) {
     key->append(text, static_cast<size_t>(size));
     return true;
   }
-  if (PyType_Check(value)) {  // numpy.float32: types that are there for ever are known by their address
+  if (PyType_Check(value)) {  // numpy.float32: types that are never freed are identified by address
     key->push_back('t');
     AppendBytes(value, key);
     return (reinterpret_cast<PyTypeObject*>(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
@@ -117,7 +117,7 @@ bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* op
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(inputs));
   if (count > kMaxTensors) return false;
   if (!AppendValue(arguments[0], 0, key)) return false;
-  // Devices live for ever; other things that name one may go, and others come to their place.
+  // Devices are never freed; other objects that name one may be, and their addresses be reused.
   if (!AppendValue(arguments[5], 0, key)) {
     if (PyUnicode_Check(arguments[5])) return false;
     AppendBytes(arguments[5], key);
@@ -141,7 +141,7 @@ const Caller& CallerOf(const py::object& capsule) {
   return *static_cast<const Caller*>(PyCapsule_GetPointer(capsule.ptr(), kCallerName));
 }
 
-// Whether the operator reads the arrays where they are: others were copied first.
+// Whether the operator reads the arrays in place, rather than copies of them.
 bool ReadsInPlace(const Caller& caller, const Inputs& inputs) {
   for (size_t i = 0; i < caller.inputs.size(); ++i) {
     if (!caller.inputs[i]) continue;

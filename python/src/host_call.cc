@@ -1,4 +1,4 @@
-// Calls on NumPy arrays, which are read and written where they are.
+// Calls on NumPy arrays, which are read and written in place.
 #include <bit>
 #include <cstring>
 #include <list>
@@ -10,12 +10,13 @@ namespace py = pybind11;
 namespace anydml::python {
 namespace {
 
-// From here on new results lie in memory that is kept: smaller ones take longer to look for than to make.
+// From this size on, results are in memory that is kept: finding a smaller piece takes longer than allocating
+// it.
 constexpr uint64_t kLeastKeptBytes = uint64_t{256} << 10;
 constexpr uint64_t kMaxKeptBytes = uint64_t{512} << 20;
 constexpr size_t kMaxKept = 32;
 
-// What is needed of NumPy; it stays for ever.
+// The required objects of NumPy; never freed.
 struct Numpy {
   PyObject* ndarray;
   PyObject* empty;
@@ -34,14 +35,14 @@ struct Numpy {
 
 template <typename... Arguments>
 py::object CallPython(PyObject* function, Arguments... arguments) {
-  PyObject* list[] = {nullptr, arguments...};  // the first one is the callee's to use
+  PyObject* list[] = {nullptr, arguments...};  // the callee may use the first one
   PyObject* const result =
       PyObject_Vectorcall(function, list + 1, sizeof...(arguments) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
   if (result == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
 }
 
-// Of a buffer's format: a letter, behind a byte order or not.
+// From a buffer's format: a letter, optionally after a byte order.
 DataType TypeOf(const char* format, Py_ssize_t bytes) {
   if (format == nullptr) return DataType::kUInt8;
   if (*format == '@' || *format == '=' ||
@@ -74,9 +75,9 @@ DataType TypeOf(const char* format, Py_ssize_t bytes) {
   }
 }
 
-// Memory of large results, as arrays of bytes that results are views of. Whoever holds a result, a view of
-// it or an export of its memory also holds the array of bytes: when nobody but this list does, it is free.
-// Guarded by the GIL; never destroyed.
+// Memory of large results, as byte arrays of which results are views. A result, a view of it or an export of
+// its memory also holds the byte array: if only this list holds it, it is free. Guarded by the GIL; never
+// destroyed.
 class ResultMemory {
  public:
   static ResultMemory& Get() {
@@ -109,7 +110,7 @@ class ResultMemory {
     py::object array;
   };
 
-  std::list<Kept> kept_;  // the latest first
+  std::list<Kept> kept_;  // most recently used first
   uint64_t kept_bytes_ = 0;
 };
 

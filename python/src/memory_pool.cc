@@ -13,10 +13,10 @@ namespace {
 constexpr uint64_t kMaxPooledBytes = uint64_t{1} << 30;
 constexpr size_t kMaxPooled = 256;
 constexpr size_t kManyStreams = 64;
-constexpr uint64_t kLeastBytes = uint64_t{64} << 10;  // what an allocation takes anyway
+constexpr uint64_t kLeastBytes = uint64_t{64} << 10;  // the minimum of an allocation anyway
 constexpr uint64_t kLargeGranularity = uint64_t{2} << 20;
 
-// Few different sizes.
+// Rounds so that few different sizes occur.
 uint64_t KeptBytes(uint64_t bytes) {
   if (bytes >= kLargeGranularity)
     return (bytes + kLargeGranularity - 1) / kLargeGranularity * kLargeGranularity;
@@ -111,7 +111,7 @@ Status Memory::Enter(const Stream& stream, bool exported) {
       moved = true;
     }
   }
-  // The stream exists now, and has all that exports which are over have enqueued in it.
+  // The stream exists now, and contains everything that finished exports have enqueued in it.
   const bool late_is_over = entering.late && entering.exports == 0 && !stream.capturing;
   if (moved || late_is_over) MemoryPool::MoveEnd(stream);
   if (late_is_over) entering.late = false;
@@ -121,7 +121,7 @@ Status Memory::Enter(const Stream& stream, bool exported) {
     entering.late = true;
   }
   users_.reserve(users_.size() + 1);
-  // What is over is behind this stream from now on.
+  // Finished uses are ordered before this stream from now on.
   std::erase_if(users_,
                 [&](const MemoryUser& user) { return user.uses == 0 || user.stream.id == stream.id; });
   users_.push_back(std::move(entering));
@@ -162,7 +162,7 @@ Status MemoryPool::Take(uint64_t bytes, const Stream& stream, std::shared_ptr<Me
   {
     std::lock_guard lock(mutex_);
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& piece) {
-      // A graph cannot come behind what other streams do now.
+      // A graph cannot be ordered after the present work of other streams.
       return piece.bytes == kept_bytes && piece.users.back().stream.id == stream.id &&
              (piece.users.size() == 1 || !stream.capturing);
     });
@@ -234,7 +234,7 @@ void MemoryPool::Give(std::list<Kept> pieces) noexcept {
     std::lock_guard lock(mutex_);
     kept_bytes_ += pieces.front().bytes;
     kept_.splice(kept_.begin(), pieces);
-    // The older half at a time: whoever gives memory back waits for what uses it.
+    // Drops the older half at a time, because freeing memory waits for its users.
     const bool too_many = kept_bytes_ > kMaxPooledBytes || kept_.size() > kMaxPooled;
     while (too_many && (kept_bytes_ > kMaxPooledBytes / 2 || kept_.size() > kMaxPooled / 2)) {
       kept_bytes_ -= kept_.back().bytes;
@@ -255,7 +255,7 @@ void MemoryPool::Empty() noexcept {
 }
 
 void MemoryPool::Release(std::list<Kept> pieces) noexcept {
-  // Those of one stream together: there are few.
+  // Those of one stream together, of which there are few.
   while (!pieces.empty()) {
     const MemoryUser user = pieces.front().users.back();
     const bool done = WaitFor(user);
@@ -304,7 +304,7 @@ Status MemoryPool::Order(const Stream& before, const Stream& after) const {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   if (before.id == after.id) return {};
   uintptr_t handle = before.handle;
-  // The default stream comes behind every thread's own one, and neither is ever gone.
+  // The default stream is ordered after every thread's own one, and neither is ever destroyed.
   if (handle == Stream::kPerThread) handle = Stream::kDefault;
   return ToStatus(AnyDmlOrderCudaStreams(device_.Get(), Pointer(handle), Pointer(after.handle)));
 }
@@ -312,7 +312,7 @@ Status MemoryPool::Order(const Stream& before, const Stream& after) const {
 Status MemoryPool::OrderBehind(const Stream& before, bool late, const Stream& after) const {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   if (before.id == after.id) return {};
-  // Where and when a graph runs is not known.
+  // It is unknown where and when a graph runs.
   const bool unknown = before.capturing || (late && !before.lasting());
   if (unknown && !after.capturing) return WaitForAll();
   if (before.lasting()) return Order(before, after);
@@ -324,7 +324,7 @@ Status MemoryPool::WaitForAll() const { return ToStatus(AnyDmlWaitForCudaStream(
 bool MemoryPool::WaitFor(const MemoryUser& user) const {
   const Stream& stream = user.stream;
   if (stream.handle == 0) return true;
-  // The number of this thread's own stream is not to be told from that of another's.
+  // The number of this thread's own stream cannot be distinguished from another thread's.
   if (stream.capturing || stream.handle == Stream::kPerThread) return WaitForAll().ok();
   if (stream.lasting()) return SUCCEEDED(AnyDmlWaitForCudaStream(device_.Get(), Pointer(stream.handle)));
   return user.late ? WaitForAll().ok() : stream.end->OrderBefore(0, false).ok();

@@ -1,9 +1,9 @@
-// Memory of a device that is used again: what is given back waits for the next who wants as much in the
-// same stream, behind whatever that stream still does with it. On the CPU there is one stream, 0.
+// A pool of device memory: freed memory waits for the next request of its size in the same stream, in order
+// with the stream's remaining work on it. On the CPU there is one stream, 0.
 //
-// Streams of others may be destroyed at any time outside of a call that names them, and CUDA cannot be asked
-// whether they are: nothing is done with a handle but by who was given it just now. What is behind them later
-// waits for the event that was recorded while they certainly existed (StreamEnd).
+// Other libraries' streams may be destroyed at any time outside a call that names them, and CUDA cannot tell:
+// a handle is used only while the caller has just passed it. Later work waits for the event that was recorded
+// while the stream certainly existed (StreamEnd).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ using Microsoft::WRL::ComPtr;
 
 class MemoryPool;
 
-// The end of what the package has enqueued in a stream. Threads may share it.
+// The end of the package's work in a stream. Threads may share it.
 class StreamEnd {
  public:
   explicit StreamEnd(ComPtr<ID3D12Device> device) : device_(std::move(device)) {}
@@ -32,20 +32,21 @@ class StreamEnd {
   StreamEnd(const StreamEnd&) = delete;
   StreamEnd& operator=(const StreamEnd&) = delete;
 
-  // It is where the stream is now, which exists. `capturing`: within the graph that it becomes part of.
+  // Moves it to the present end of the stream, which exists. `capturing`: within the graph that is being
+  // captured.
   void MoveTo(uintptr_t stream, bool capturing) noexcept;
-  // What is enqueued in the stream from now on comes behind it; 0: the host waits.
+  // Orders later work of the stream after it; 0: the host waits.
   Status OrderBefore(uintptr_t stream, bool capturing) const;
 
  private:
   const ComPtr<ID3D12Device> device_;
   mutable std::mutex mutex_;
   void* mark_ = nullptr;
-  void* captured_mark_ = nullptr;  // outside of a capture nothing can wait for it
-  bool lost_ = false;              // it is behind the mark
+  void* captured_mark_ = nullptr;  // nothing outside the capture can wait for it
+  bool lost_ = false;              // the work is after the mark
 };
 
-// A CUDA stream, as MemoryPool::Describe finds it: a handle alone may be that of a later one.
+// A CUDA stream, as MemoryPool::Describe identifies it, because a handle may be reused.
 struct Stream {
   static constexpr uintptr_t kDefault = 1;
   static constexpr uintptr_t kPerThread = 2;  // another one in every thread

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kGatherThreads)
     SourceOf(p.tuples, at[0], &in_range);
     if (in_range) continue;
     atomicMax(p.first_bad, ~static_cast<uint32_t>(i));
-    return;  // those that follow are behind it
+    return;  // later ones do not matter
   }
 }
 

@@ -1,6 +1,5 @@
-// Reductions whose outputs' elements are neighbours: a thread takes a unit of outputs, `columns` threads (up
-// to 32) as many units side by side, and such groups of threads their share of the elements, one after the
-// other.
+// Reductions with contiguous outputs: a thread has a unit of outputs, `columns` threads (up to 32) as many
+// adjacent units, and such groups of threads share the elements in turn.
 #include "ops/reduce/cuda/units.cuh"
 
 namespace anydml::reduce {
@@ -13,7 +12,8 @@ struct ColumnParts {
   __device__ A& At(uint32_t j, uint32_t thread) { return parts[j * (kReduceThreads + 32 / kCount) + thread]; }
 };
 
-// What thread `o` has of column `o` of the block (one of p.columns * kCount), of all groups of threads.
+// The merged accumulator of column `o` of the block (one of p.columns * kCount) over all groups of threads,
+// in thread `o`.
 template <typename A, uint32_t kCount>
 __device__ A MergeGroups(const ReduceParameters& p, ColumnParts<A, kCount>* shared, uint32_t groups) {
   const uint32_t outputs = p.columns * kCount, shares = kReduceThreads / outputs;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kReduceThreads, kReduceColumnBlocksAtOnce)
     uint64_t start[2];
     p.kept.OffsetsOf(static_cast<uint32_t>(output), start);
     const T* const column = static_cast<const T*>(p.input) + start[0];
-    // There are 64 outputs at least, so that elements are far fewer than 2^32.
+    // There are at least 64 outputs, so elements are far fewer than 2^32.
     const uint32_t begin = segment * p.segment, end = min(begin + p.segment, p.elements);
     const auto load = [&](uint32_t i) {
       uint64_t offset[1];

@@ -1,16 +1,16 @@
-// Reductions of neighbours: a warp or a block for every output's segment.
+// Reductions of contiguous elements: a warp or a block for every output's segment.
 #include "ops/reduce/cuda/units.cuh"
 
 namespace anydml::reduce {
 namespace {
 
-// Adds elements [begin, end) of a row that begins at a unit, as thread `lane` of `lanes`. begin is a whole
-// number of units.
+// Adds elements [begin, end) of a row that begins at a unit, as thread `lane` of `lanes`. `begin` is a
+// multiple of a unit.
 template <typename A, typename T>
 __device__ A AddUnits(const T* row, uint64_t begin, uint64_t end, uint32_t lane, uint32_t lanes) {
   constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
   const auto* const units = reinterpret_cast<const uint4*>(row);
-  const uint64_t last = end / kPerUnit<T>;  // whole ones
+  const uint64_t last = end / kPerUnit<T>;  // whole units
   A a = A::Start();
   const auto add = [&](const uint4& unit, uint64_t number) {
     const Numbers<T> numbers = NumbersOf<T>(unit);
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(1024) ReduceRows(const __grid_constant__ Reduc
   __shared__ A shared[32];
   const uint32_t segment = blockIdx.x % p.segments;
   const uint64_t output = uint64_t{blockIdx.x / p.segments} * p.columns + threadIdx.x / p.lanes;
-  if (output >= p.outputs) return;  // whole warps; blocks have one output each, or do not wait
+  if (output >= p.outputs) return;  // whole warps; blocks have one output each, or do not synchronise
   uint64_t start[2];
   p.kept.OffsetsOf(static_cast<uint32_t>(output), start);
   const uint64_t begin = uint64_t{segment} * p.segment;

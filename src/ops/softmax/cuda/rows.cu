@@ -11,18 +11,18 @@ using reduce::kPerUnit;
 using reduce::Numbers;
 using reduce::NumbersOf;
 
-// The numbers of a unit are not known from here on: they are made of its bytes again, which take fewer
+// Makes the compiler forget the unpacked numbers: they are unpacked again from the unit, which takes fewer
 // registers to keep.
 __device__ __forceinline__ void Forget(uint4& unit) {
   asm volatile("" : "+r"(unit.x), "+r"(unit.y), "+r"(unit.z), "+r"(unit.w));
 }
 
-// A row in registers, kUnits of each thread: one read, one write.
+// A row in registers, kUnits per thread: one read, one write.
 template <typename T, uint32_t kUnits>
 __device__ __forceinline__ void SoftmaxOfRow(const SoftmaxRowParameters& p) {
   __shared__ float maxima[32], sums[32];
   const uint64_t row = uint64_t{blockIdx.x} * (blockDim.x / p.lanes) + threadIdx.x / p.lanes;
-  if (row >= p.row_count) return;  // a warp: blocks have one row each
+  if (row >= p.row_count) return;  // a whole warp: blocks have one row each
   const uint32_t lane = threadIdx.x % p.lanes;
   uint64_t start[2];
   p.rows.OffsetsOf(static_cast<uint32_t>(row), start);
@@ -55,7 +55,7 @@ __device__ __forceinline__ void SoftmaxOfRow(const SoftmaxRowParameters& p) {
       x.x[j] = p.is_log ? difference : power;
       sum = __fadd_rn(sum, power);
     }
-    // Where that is exact, what is left to do starts from here.
+    // If that is exact, the remaining steps start from here.
     if constexpr (sizeof(T) == 4) {
       loaded[k] = {__float_as_uint(x.x[0]), __float_as_uint(x.x[1]), __float_as_uint(x.x[2]),
                    __float_as_uint(x.x[3])};
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kSoftmaxFewThreads, 3)
   SoftmaxOfRow<T, kUnits>(p);
 }
 
-// A row that is longer than that: read twice, by a block.
+// A longer row: read twice, by a block.
 template <typename T>
 __global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ SoftmaxRowParameters p) {
   __shared__ float maxima[32], sums[32];
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ 
     float max = own_max;
 #pragma unroll
     for (uint32_t j = 0; j < kPerUnit<T>; ++j) max = reduce::Extreme<false>(max, x.x[j]);
-    // Where nothing but -infinity has been seen there is nothing to add.
+    // If only -infinity has been seen, there is nothing to add.
     if (max == -lane::kInfinity) continue;
     float sum = __fmul_rn(own_sum, PowerOf<T>(__fsub_rn(own_max, max)));
 #pragma unroll
@@ -169,7 +169,7 @@ class SoftmaxRowsCuda final : public anydml::Kernel {
  private:
   SoftmaxRowsPlan plan_;
   softmax::Kernel kernel_;
-  std::unique_ptr<const anydml::Kernel> otherwise_;  // when addresses are not aligned; needs no scratch
+  std::unique_ptr<const anydml::Kernel> otherwise_;  // used if addresses are not aligned; needs no scratch
 };
 
 }  // namespace
