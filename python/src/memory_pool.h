@@ -53,7 +53,7 @@ struct Stream {
 
   uintptr_t handle = 0;
   uint64_t id = 0;
-  bool capturing = false;          // what it gets is not done but recorded
+  bool capturing = false;          // null if it is never destroyed
   std::shared_ptr<StreamEnd> end;  // null where it is never destroyed
 
   bool lasting() const { return handle <= kPerThread; }
@@ -62,8 +62,8 @@ struct Stream {
 // A stream in which things that use a piece of memory have been enqueued.
 struct MemoryUser {
   Stream stream;
-  uint32_t uses = 0;     // that still may enqueue some
-  uint32_t exports = 0;  // how many of these are of other libraries, of which one does not know when they do
+  uint32_t uses = 0;     // how many of these belong to other libraries, which do not tell when they do
+  uint32_t exports = 0;  // other libraries may have enqueued work after the end that is known of the stream
   bool late = false;     // other libraries may have enqueued some behind the end of the stream
 };
 

@@ -1,5 +1,5 @@
-// anydml._anydml: devices, compiled operators, memory on a device, DLPack. Everything that people
-// see is Python (../anydml); this is what it needs of C++. Calls that take long run without the GIL.
+// anydml._anydml: devices, compiled operators, device memory, DLPack. The public interface is Python
+// (../anydml); this is its C++ part. Long calls release the GIL.
 #include <anydml.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -56,7 +56,7 @@ std::shared_ptr<CompiledOperator> Compile(Device& device, const std::string& nam
   return compiled;
 }
 
-// Absent tensors are at 0.
+// Absent tensors have address 0.
 void RunOperator(const CompiledOperator& compiled, const std::vector<uintptr_t>& inputs,
                  const std::vector<uintptr_t>& outputs, uintptr_t handle, bool wait) {
   const auto addresses = [](const std::vector<uintptr_t>& list) {
@@ -73,7 +73,7 @@ void RunOperator(const CompiledOperator& compiled, const std::vector<uintptr_t>&
   if (!data_error.empty()) Raise(PyExc_IndexError, data_error);
 }
 
-// What `make` makes for a stream, which is given by its handle.
+// Calls `make` for a stream, which is given by its handle.
 template <typename Make>
 std::shared_ptr<Memory> MakeMemory(Device& device, uintptr_t handle, Make&& make) {
   std::shared_ptr<Memory> memory;
@@ -145,7 +145,7 @@ std::vector<std::string> DataTypeNames() {
   return names;
 }
 
-// The numbers of each row to its digits; what is special about a row is added to its place there.
+// Adds the numbers of each row to its digits; infinities and NaNs of a row are added separately.
 void AddRowsExactly(uintptr_t numbers, size_t rows, size_t columns, uintptr_t digits, size_t digit_count,
                     uintptr_t special) {
   Run([&] {

@@ -27,7 +27,7 @@ using PyOutput = std::tuple<py::str, int32_t, std::vector<int64_t>, py::object>;
 // seconds of the run, and of its nodes: name, seconds, calls
 using PyProfile = std::tuple<double, std::vector<std::tuple<py::str, double, uint64_t>>>;
 
-// What AnyDmlSetProfiler reports while it exists: one at a time, in this process.
+// Collects what AnyDmlSetProfiler reports while it exists; one at a time per process.
 class NodeTimes {
  public:
   struct Row {
@@ -57,7 +57,7 @@ class NodeTimes {
     static std::mutex mutex;
     return mutex;
   }
-  // A graph that another thread began before may end after the profile.
+  // A graph that another thread began earlier may end after the profile.
   struct Active {
     std::mutex mutex;
     NodeTimes* times = nullptr;
@@ -97,9 +97,9 @@ py::object ToBytes(std::span<const std::byte> data) {
 
 class OnnxModel {
  public:
-  // `contents` is the file where there is no path.
+  // `contents` is the file if there is no path.
   OnnxModel(const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
-    // Read where they are; whoever is the last to need them may be another thread.
+    // Read in place; the last user may be another thread.
     std::span<const char> text;
     std::shared_ptr<const py::bytes> owner;
     if (contents) {
@@ -158,7 +158,7 @@ class OnnxModel {
     return outputs;
   }
 
-  // A run, after one that compiles.
+  // Profiles a run, after one that compiles.
   PyProfile Profile(const std::map<std::string, PyInput>& given) {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     double seconds = 0;

@@ -1,4 +1,4 @@
-// ONNX models for Python. Each has a session of its own, used by one thread at a time.
+// ONNX models for Python. Each has its own session, which one thread at a time uses.
 #pragma once
 
 #include <pybind11/pybind11.h>

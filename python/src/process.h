@@ -1,17 +1,17 @@
-// A forked child has none of the threads that the parent's devices work with, and no CUDA.
+// A forked child has neither the threads of the parent's devices nor CUDA.
 #pragma once
 
 #include "base/status.h"
 
 namespace anydml::python {
 
-// From now on children are told apart. Before the first device.
+// From now on forked children are detected. Call it before the first device.
 void WatchForks();
 
-// Whether this process is a child of one that had opened a device.
+// Whether this process was forked from one that had opened a device.
 bool Forked();
 
-// The sentence about that. What belongs to the parent's devices is neither used nor given back then.
+// The error for that case. Objects of the parent's devices are then neither used nor freed.
 Status CheckProcess();
 
 }  // namespace anydml::python

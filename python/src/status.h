@@ -1,4 +1,4 @@
-// Failures as Python's exceptions, and calls without the GIL.
+// Errors as Python exceptions, and calls without the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -34,8 +34,9 @@ Status Caught(Body&& body) {
   }
 }
 
-// Takes the GIL again. When the interpreter ends meanwhile that ends the thread, by unwinding its stack, on
-// which are objects that need the GIL to go: the thread sleeps instead, as newer versions of Python let it.
+// Acquires the GIL again. If the interpreter is shutting down, old Python versions end the thread by
+// unwinding its stack, whose objects need the GIL to be destroyed: so the thread sleeps instead, as in newer
+// versions.
 inline void TakeGil(PyThreadState* thread) {
   try {
     PyEval_RestoreThread(thread);

@@ -1,4 +1,4 @@
-// Tensors as Python gives them.
+// Tensors as Python passes them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace anydml::python {
 // (type, sizes, strides), all numbers.
 using PyTensor = std::tuple<uint32_t, std::vector<uint64_t>, std::vector<uint64_t>>;
 
-// Checked as far as the C++ types do not hold everything.
+// Checks what the C++ types cannot represent.
 TensorDesc ToTensor(const PyTensor& given);
 PyTensor FromTensor(const TensorDesc& tensor);
 

@@ -1,4 +1,4 @@
-// What follows a product or a convolution becomes part of it and gives the same bytes.
+// Operations after a product or a convolution are merged into it and give the same bytes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -10,7 +10,7 @@
 namespace anydml::testing {
 namespace {
 
-// Small whole numbers, whose sums are exact in any order.
+// Small integers, whose sums are exact in any order.
 Bytes WholeNumbers(const TensorDesc& tensor, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> numbers(tensor.total_bytes / 4);
@@ -18,8 +18,7 @@ Bytes WholeNumbers(const TensorDesc& tensor, uint32_t seed) {
   return BytesOf(numbers);
 }
 
-// Constants that products pack when the graph is initialised: read by one, by two, and also by who does not
-// pack.
+// Constants that products pack at initialisation: read by one, by two, and also by a node that does not pack.
 TEST(Graph, PackedConstants) {
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 9, 40}),
                    b = Packed(DataType::kFloat32, {1, 1, 40, 24});
@@ -62,7 +61,7 @@ TEST(FuseActivation, ProductsAddAndActivate) {
   }
 }
 
-// Who adds sees the product's elements as ones of other dimensions: rows of words, and words of sentences.
+// An addition may see the product's elements with other dimensions: rows of words, and words of sentences.
 TEST(FuseActivation, AdditionsOfOtherDimensions) {
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 6, 4}), b = Packed(DataType::kFloat32, {1, 1, 4, 5});
   const TensorDesc output = Packed(DataType::kFloat32, {1, 1, 6, 5});
@@ -81,7 +80,7 @@ TEST(FuseActivation, AdditionsOfOtherDimensions) {
   }
 }
 
-// Parts of what is joined are written where they are joined, activated.
+// Parts of a JOIN are written directly, after their activation.
 TEST(FuseActivation, PartsOfAJoin) {
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 3, 4}), b = Packed(DataType::kFloat32, {1, 1, 4, 5});
   const TensorDesc part = Packed(DataType::kFloat32, {1, 1, 3, 5});
@@ -114,7 +113,8 @@ TEST(FuseActivation, LayoutsStay) {
   ExpectSame(test, 2);
 }
 
-// Rounded after the sum is not rounded after the addition; RELU of a rounded number is a rounded number.
+// Rounding after the sum differs from rounding after the addition; RELU of a rounded number is a rounded
+// number.
 TEST(FuseActivation, HalvesAreRoundedInBetween) {
   const TensorDesc square = Packed(DataType::kFloat16, {1, 1, 4, 4});
   for (const bool relu : {true, false}) {
@@ -127,7 +127,7 @@ TEST(FuseActivation, HalvesAreRoundedInBetween) {
   }
 }
 
-// So is CLIP to such numbers, which CLIP1 is another description of.
+// So is CLIP to such numbers, also in the form of CLIP1.
 TEST(FuseActivation, HalvesAreClippedToHalves) {
   const TensorDesc square = Packed(DataType::kFloat16, {1, 1, 4, 4});
   const auto scalar = [](float number) {
@@ -156,7 +156,7 @@ TEST(FuseActivation, HalvesAreClippedToHalves) {
   }
 }
 
-// Limits of bytes, among which 0 is.
+// Limits of bytes that include 0.
 TEST(FuseActivation, QuantisedConvolutionsClip) {
   for (const auto& [type, low, high, kernels] : {std::tuple{DataType::kInt8, -3, 50, size_t{1}},
                                                  {DataType::kInt8, 0, 127, 1},
@@ -204,7 +204,7 @@ TEST(FuseActivation, QuantisedConvolutionsClip) {
   }
 }
 
-// What is added is written after the product: both are done where the addition was.
+// The added tensor is written after the product: both run at the addition's place.
 TEST(FuseActivation, WaitsForWhatIsAdded) {
   const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
   GraphUnderTest test;
@@ -242,7 +242,8 @@ TEST(FuseActivation, ConvolutionsTakeABiasPerChannel) {
     return test;
   };
   ExpectSame(build(Strided(DataType::kFloat32, {2, 6, 4, 5}, {0, 1, 0, 0})), 1);
-  ExpectSame(build(output), 2);  // another number for each element: the two that follow are one program
+  ExpectSame(build(output), 2);  // a different number for each element: the two following nodes are one
+                                 // program
 }
 
 TEST(FuseActivation, OnlyWhereNobodyElseReads) {

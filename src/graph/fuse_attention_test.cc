@@ -1,4 +1,4 @@
-// Products with a softmax between them give as attention what they give one by one.
+// Products with a softmax between them give, as one attention, the results of the separate operators.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ void ExpectNear(const Result& got, const Result& want, DataType type) {
     };
     a = read(got.outputs[0]), b = read(want.outputs[0]);
     if (std::isnan(a) && std::isnan(b)) continue;
-    // Of values up to 1: FLOAT16 logits and weights are rounded one by one.
+    // For values up to 1: FLOAT16 logits and weights are rounded in the separate operators.
     ASSERT_NEAR(a, b, type == DataType::kFloat16 ? 0x1p-8 : 0x1p-18) << i / width << "\n" << got.explanation;
   }
 }

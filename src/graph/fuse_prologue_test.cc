@@ -1,4 +1,4 @@
-// Element-wise work by blocks of what a reduction reads gives what it gives as a whole.
+// Element-wise work in blocks for a reduction gives the same results as on the whole tensor.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -72,7 +72,7 @@ OperatorDesc Reduction(uint32_t function, const TensorDesc& from, const TensorDe
                   {{"Function", function}, {"InputTensor", from}, {"OutputTensor", to}, {"Axes", axes}});
 }
 
-// Blocks and what is left of them: means, lengths, maxima, sums.
+// Blocks and the remainder after them: means, lengths, maxima, sums.
 TEST(FusePrologue, Reductions) {
   const TensorDesc cube = Packed(DataType::kFloat32, {3, 53, 1000});
   const TensorDesc rows = Packed(DataType::kFloat32, {3, 53, 1});

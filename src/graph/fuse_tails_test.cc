@@ -1,6 +1,5 @@
-// A convolution's tail gives the bytes that the operators behind it give. Kernels that apply it where they
-// store are tested with convolutions (cpu.channels_last) and on GPUs (tests/dml); here both run one after the
-// other.
+// A convolution's tail gives the bytes of the separate operators. Kernels that apply it before they store are
+// tested with convolutions (cpu.channels_last) and on GPUs (tests/dml); here both run one after the other.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -63,7 +62,7 @@ struct TailGraph : GraphUnderTest {
   }
 
   DataType type;
-  // Numbers whose sums are exact in any order: in another layout another kernel adds them.
+  // Numbers whose sums are exact in any order, because kernels for other layouts add in other orders.
   bool whole = false;
   std::mt19937 random{7};
 };
@@ -75,7 +74,7 @@ constexpr DeviceTraits kWithUnits = [] {
   return device;
 }();
 
-// The bytes without passes, and those with a tail, which takes so many nodes.
+// Compares the bytes without passes with those of a tail that replaces `taken` nodes.
 void ExpectTail(const TailGraph& test, size_t taken) {
   const Result want = RunGraph(test, "all");
   for (const bool channels_last : {false, true}) {
@@ -164,8 +163,8 @@ TEST(FuseTails, SumOfTwoConvolutions) {
   }
 }
 
-// What a tail cannot say stays an operator: numbers of every element, sums that others read, broadcasts by
-// other sizes, results that another one reads, too.
+// Tails cannot include: per-element numbers, sums with other readers, broadcasts by other sizes, results that
+// another node reads, too.
 TEST(FuseTails, OthersStay) {
   const DataType type = DataType::kFloat32;
   const TensorDesc tensor = Packed(type, {2, 8, 5, 6});

@@ -1,4 +1,4 @@
-// Graphs with passes give the bytes that they give without.
+// Graphs with passes give the bytes of graphs without.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,7 @@ std::vector<T> ElementsOf(const Bytes& bytes, size_t count) {
   return elements;
 }
 
-// What the functions of stored elements do, against base/half.h: all halves, and numbers around and between
-// them.
+// The rounding functions against base/half.h: all halves, and numbers around and between them.
 TEST(FuseElements, FunctionsOfHalves) {
   std::vector<uint32_t> numbers, halves;
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -97,7 +96,7 @@ TEST(FuseElements, IntegersWrapOnEveryEdge) {
   EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<int8_t>({0, 0, 2, 2}));
 }
 
-// To another type and back: what the type between cannot hold is lost.
+// To another type and back, losing what the intermediate type cannot represent.
 TEST(FuseElements, CastsThereAndBack) {
   constexpr DataType kAll[] = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
                                DataType::kUInt64,  DataType::kInt32,   DataType::kUInt32,  DataType::kInt16,
@@ -159,7 +158,7 @@ TEST(FuseElements, WhatOthersReadIsStored) {
   EXPECT_EQ(ElementsOf<float>(result.outputs[1], 5), (std::vector<float>{2, 0, 18, 0, 50}));
 }
 
-// a -> something else -> b, and a -> b: together they would need their own result.
+// a -> something else -> b, and a -> b: joined, they would need their own result.
 TEST(FuseElements, NothingStandsBetween) {
   const TensorDesc tensor = Packed(DataType::kFloat32, {1, 1, 1, 4});
   GraphUnderTest test;
@@ -177,7 +176,7 @@ TEST(FuseElements, NothingStandsBetween) {
   EXPECT_EQ(ElementsOf<float>(result.outputs[0], 4), (std::vector<float>{-2, -5, -9, -14}));
 }
 
-// What is in a graph output before the graph writes there is read first.
+// The previous contents of a graph output are read before the graph writes there.
 TEST(FuseElements, ReadersStayBeforeLaterWriters) {
   const TensorDesc tensor = Packed(DataType::kInt32, {4});
   GraphUnderTest test;

@@ -1,4 +1,4 @@
-// A graph with data, and what comes out of it on the CPU.
+// A graph with data, and its results on the CPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ struct GraphUnderTest {
     inputs.push_back(bytes);
     return static_cast<uint32_t>(graph.values.size() - 1);
   }
-  // OWNED_BY_DML: the tensors of nodes that read it must say so, too.
+  // OWNED_BY_DML: the tensors of its readers must say so, too.
   uint32_t Owned(const Bytes& bytes) {
     const uint32_t value = Input(bytes);
     graph.inputs.back().owned = true;
@@ -78,7 +78,7 @@ struct Result {
   std::string explanation;
 };
 
-// Fills the persistent memory that a run with these arguments reads, from the inputs that are OWNED_BY_DML.
+// Fills the persistent memory for a run with these arguments from the OWNED_BY_DML inputs.
 inline void Initialize(const Kernel& kernel, const KernelArguments& run,
                        const std::vector<GraphInput>& graph_inputs = {}) {
   if (kernel.persistent_bytes() == 0) return;

@@ -1,4 +1,4 @@
-// Products of one matrix give as one product what they give one by one.
+// Products of one matrix give, joined into one product, the results of the separate ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -262,7 +262,7 @@ TEST(JoinProducts, WeightsThatOthersReadStay) {
   ExpectApart(graph);
 }
 
-// What becomes a part of a product is worth more than a product.
+// Merging an activation into a product is worth more than joining products.
 TEST(JoinProducts, ActivationsStayWithTheirProducts) {
   LayerGraph graph({.columns = {16, 16}});
   const TensorDesc y = Packed(DataType::kFloat32, {6, 16});

@@ -1,5 +1,5 @@
-// Tensors between convolutions get their channels as neighbours, as a GPU or a CPU with wide vectors wants
-// it, and only strides change: the CPU, which takes any, gives the same bytes.
+// Tensors between convolutions become channels-last, as a GPU or a CPU with wide vectors prefers, and only
+// strides change: the CPU, which takes any strides, gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -91,8 +91,8 @@ class LayoutGraph : public GraphUnderTest {
                 {x, y})[0];
   }
 
-  // The graph as a device gets it: perhaps the other passes, then layouts. Says how many tensors have another
-  // one.
+  // The graph as a device gets it: optionally after the other passes, then after layouts. Returns how many
+  // tensors have another layout.
   size_t Lay(const DeviceTraits& device, bool with_other_passes = false) {
     if (with_other_passes) {
       EXPECT_TRUE(RunPasses({}, "layouts,tails", &graph).ok());
@@ -164,7 +164,8 @@ TEST(Layouts, JoinedChannels) {
   }
 }
 
-// What a graph's inputs and outputs look like is not ours to change, nor what is read with other sizes.
+// The layouts of a graph's inputs and outputs must not change, nor those of tensors that are read with other
+// sizes.
 TEST(Layouts, WhatIsPinned) {
   const Sizes sizes = {1, 8, 4, 4};
   LayoutGraph whole;
@@ -184,7 +185,7 @@ TEST(Layouts, WhatIsPinned) {
   }
 }
 
-// Elements that no convolution is near stay as they are, however long the chain.
+// Elements without a convolution nearby stay as they are, however long the chain.
 TEST(Layouts, OnlyWhereItPays) {
   const Sizes sizes = {1, 8, 4, 4};
   LayoutGraph test;

@@ -1,4 +1,4 @@
-// Where temporary tensors lie: never on each other, and with few gaps.
+// Places of temporary tensors: they never overlap, and leave few gaps.
 #include "graph/memory_plan.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace anydml {
 namespace {
 
-// As a graph of `steps` nodes has them: most results are read soon, some much later; some nodes have scratch
-// memory. Sizes are those of tensors, or any.
+// As in a graph of `steps` nodes: most results are read soon, some much later; some nodes have scratch
+// memory. Sizes are typical of tensors, or arbitrary.
 std::vector<Lifetime> RandomLifetimes(uint32_t seed, uint32_t steps) {
   std::mt19937 engine(seed);
   const auto random = [&engine] { return static_cast<uint32_t>(engine()); };
@@ -42,7 +42,7 @@ void ExpectApart(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan)
   }
 }
 
-// Hardly any has more gaps than a tenth of what is needed at once, and none has many more.
+// Hardly any plan has gaps of more than a tenth of the largest simultaneous need, and none has many more.
 TEST(MemoryPlan, RandomLifetimes) {
   int wide = 0, count = 0;
   for (const uint32_t steps : {8u, 20u, 60u, 150u}) {

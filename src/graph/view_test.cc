@@ -55,7 +55,7 @@ std::vector<uint64_t> RandomSizes(Random& random) {
   return sizes;
 }
 
-// Whatever is found is right; enough is found.
+// Whatever is found must be right, and enough must be found.
 TEST(Transfer, AgreesWithBruteForce) {
   Random random(1);
   int found = 0;
@@ -118,12 +118,12 @@ TEST(Transfer, OfAPart) {
 TEST(Transfer, OfBroadcasts) {
   const Places here = Make({{2, 12}, {3, 4}}), there = Make({{2, 0}, {3, 4}});
   ExpectSame(Transfer(here, there, Make({{3, 4}, {5, 0}, {2, 12}})), Make({{3, 4}, {5, 0}, {2, 0}}));
-  // The other way round an element would be in two places.
+  // In the other direction an element would be in two places.
   EXPECT_FALSE(Transfer(there, here, there).has_value());
 }
 
 TEST(Transfer, OfOtherElements) {
-  // Halves of words that stay where they are, but not of words that are apart as bytes.
+  // Halves of words that stay in place, but not halves of words that are separated as bytes.
   const Places here = Make({{4, 4}}), there = Make({{4, 8}});
   ExpectSame(Transfer(here, there, Make({{4, 4}, {2, 2}}, 0, 2)), Make({{4, 8}, {2, 2}}));
   EXPECT_FALSE(Transfer(here, there, Make({{2, 8}}, 0, 8)).has_value());

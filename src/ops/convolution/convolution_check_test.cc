@@ -1,4 +1,4 @@
-// What convolutions refuse, in which words.
+// What convolutions refuse, and the messages.
 #include <gtest/gtest.h>
 
 #include "ops/convolution/convolution_test_support.h"
@@ -46,13 +46,13 @@ TEST(ConvolutionCheck, Windows) {
             "CONVOLUTION: Strides[0] is 0 but must be at least 1");
   EXPECT_EQ(Refusal({1, 1, 5}, {1, 1, 3}, {1, 1, 1}, {.dilation = 0}),
             "CONVOLUTION: Dilations[0] is 0 but must be at least 1");
-  // Outputs of backward ones may be larger than the formula says.
+  // Outputs of backward convolutions may be larger than the formula says.
   EXPECT_EQ(Refusal({1, 1, 5}, {1, 1, 3}, {1, 1, 9}, {.backward = true}), "");
   EXPECT_EQ(
       Refusal({1, 1, 5}, {1, 1, 3}, {1, 1, 9}, {.backward = true, .stride = 2, .padding = 6}),
       "CONVOLUTION: StartPadding[0] and EndPadding[0] are 6 and 6 but together must be less than 11, what "
       "InputTensor.Sizes[2] = 5 makes without them");
-  // Or exist only by the output padding that their size tells.
+  // Or exist only because of the output padding that their size implies.
   EXPECT_EQ(Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 1}, {.backward = true, .stride = 2, .padding = 1}), "");
   EXPECT_EQ(
       Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 2}, {.backward = true, .stride = 2, .padding = 1}),

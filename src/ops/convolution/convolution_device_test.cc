@@ -1,5 +1,5 @@
-// Convolutions that are large enough for what devices do with large ones. Sums of eighths have no rounding:
-// all kernels must have the bytes of the general one.
+// Convolutions large enough for the large tiles of devices. Sums of eighths are exact, so all kernels must
+// give the bytes of the general one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ Sizes BiasSizes(const Sizes& output) {
   return sizes;
 }
 
-// As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
-// have the bytes of the general kernel.
+// Enough outputs for the large tiles of devices' kernels. Sums of eighths are exact, so all must give the
+// bytes of the general kernel.
 TEST(Convolution, LargeTilesOfDevices) {
   const struct {
     Sizes input;
@@ -32,7 +32,7 @@ TEST(Convolution, LargeTilesOfDevices) {
       {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{32, 256, 14, 14}, 256, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
-      // Deep ones with few outputs, whose steps several blocks share.
+      // Many steps and few outputs: several blocks share the steps.
       {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
@@ -73,7 +73,7 @@ TEST(Convolution, LargeTilesOfDevices) {
   }
 }
 
-// Backward: outputs of one remainder, divided by the stride, are a phase.
+// Backward: outputs with the same remainder modulo the stride form a phase.
 TEST(Convolution, PhasesOfDevices) {
   const struct {
     Sizes input;
@@ -166,7 +166,7 @@ TEST(Convolution, DepthwiseOfDevices) {
   }
 }
 
-// Channels by 64, in planes and as neighbours, with tiles that are not full, and with steps that blocks
+// Channels in multiples of 64, in planes and channels-last, with partial tiles, and with steps that blocks
 // share.
 TEST(Convolution, StepsOfDevices) {
   const struct {
@@ -264,8 +264,8 @@ TEST(Convolution, FewChannelsOfDevices) {
   }
 }
 
-// FLOAT16 planes in whole units, three taps in a row: tiles of every width, not full in all directions,
-// strips of long rows, filters that stay in shared memory, packed by blocks or not, and those that do not.
+// FLOAT16 planes in whole units with three taps in a row: tiles of every width, partial in all directions,
+// strips of long rows, filters that stay in shared memory, packed by blocks or not, and filters that do not.
 TEST(Convolution, PlanesOfDevices) {
   const struct {
     Sizes input;

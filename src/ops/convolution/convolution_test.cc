@@ -1,4 +1,4 @@
-// Convolutions against sums worked out by hand.
+// Convolutions against sums computed by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ TEST(Convolution, GroupsSeeTheirChannelsOnly) {
             (std::vector<float>{3, 6, 5, 10, 70, 140, 90, 180}));
 }
 
-// 3x3 taps of ones over ones: as many as are inside of the image. Large enough for several bands.
+// 3x3 taps of ones over ones give the number of taps inside the image. Large enough for several bands.
 TEST(Convolution, DepthwiseCountsTaps) {
   const uint32_t height = 200, channels = 3;
   for (const uint32_t width : {70u, 72u}) {  // the second: whole vectors
@@ -114,7 +114,7 @@ TEST(Convolution, DepthwiseCountsTaps) {
   }
 }
 
-// Only corners of the image are seen: no kernel may keep all that lies between.
+// Only corners of the image are seen: no kernel may keep everything in between.
 TEST(Convolution, HugeStridesAndDilations) {
   const uint32_t far = 3'000'000'000;
   EXPECT_EQ(Sums(Convolution({1, 1, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}, {.stride = far}), {5, 6, 7, 8}, {3}),
@@ -148,7 +148,7 @@ std::set<uint32_t> BitsOf(uint32_t channels, const OperatorDesc& activation, con
   return bits;
 }
 
-// +0 is larger than -0, and a NaN is the usual one, wherever a row ends.
+// +0 is larger than -0, and NaNs are canonical, wherever a row ends.
 TEST(Convolution, ActivationsOfZerosAndNaNs) {
   const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
   if (backend != nullptr && std::string_view(backend) != "cpu")
@@ -202,7 +202,7 @@ TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
   EXPECT_EQ(Sums(channels, {1, 2, 10, 20}, {5, 7}), (std::vector<float>{75, 0, 0, 0, 150, 0}));
 }
 
-// As a picture is cut into patches, with and without something left over.
+// Adjacent patches of a picture, with and without a remainder.
 TEST(Convolution, WindowsSideBySide) {
   std::mt19937_64 random(TestSeed());
   const struct {
@@ -226,7 +226,7 @@ TEST(Convolution, WindowsSideBySide) {
   }
 }
 
-// An infinity is in no other sum than those of the windows that see it, and RELU keeps NaNs.
+// An infinity affects only the windows that see it, and RELU keeps NaNs.
 TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
   const Sizes input = {1, 16, 12, 12}, filter = {8, 16, 3, 3}, output = {1, 8, 12, 12};
   const Sizes backward_filter = {16, 8, 3, 3}, backward_output = {1, 8, 24, 24};
@@ -258,7 +258,7 @@ TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
   }
 }
 
-// Taps outside of the input add nothing, whatever their weights are.
+// Taps outside the input add nothing, whatever their weights.
 TEST(Convolution, PaddingIsNotMultipliedByInfinitiesAndNaNs) {
   const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
   if (backend != nullptr && std::string_view(backend) != "cpu")
@@ -294,7 +294,8 @@ TEST(Convolution, PaddingIsNotMultipliedByInfinitiesAndNaNs) {
           SetField(&desc, "FusedActivation", std::make_shared<const OperatorDesc>(*activation));
         }
         const TensorDesc& filter = *desc.tensor("FilterTensor");
-        // Which NaN a sum is, is promised behind an activation only; of positive infinities and ones none is.
+        // The bits of a NaN are promised only after an activation; sums of positive infinities and ones give
+        // none.
         const bool has_nans = activation != nullptr;
         std::vector<float> weights(ElementCount(filter));
         for (float& weight : weights) {

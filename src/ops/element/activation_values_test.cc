@@ -1,4 +1,4 @@
-// Activations, apart and fused. Transcendental values: rounded from 400 bits.
+// Activations, separate and fused. Transcendental values: rounded from 400 bits.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -80,7 +80,7 @@ TEST(ActivationValues, Transcendental) {
          {{"Alpha", 2.0f}, {"Beta", 0.5f}}, {F32({0, -0.0f, 0.92423433f, -1.8102965f, 2, 2, -2, kNan})}, 4);
   Expect("ACTIVATION_SCALED_TANH", {F32({1, -2})}, {{"Alpha", 1.7159f}, {"Beta", 0.6666667f}},
          {F32({0.99999726f, -1.4929388f})}, 4);
-  // What Alpha makes too small Gamma makes up for.
+  // Gamma compensates for what Alpha makes too small.
   Expect("ACTIVATION_SCALED_ELU", {F32({-1e-40f, -1e-44f})}, {{"Alpha", 0.01f}, {"Gamma", 100.0f}},
          {F32({-1e-40f, -1e-44f})}, 4);
   Expect("ACTIVATION_SOFTPLUS", {F32({0, 1, -1, -20, -100, 100, 3e38f, kInf, -kInf, kNan})},
@@ -116,7 +116,7 @@ TEST(ActivationValues, TranscendentalOfHalves) {
   Expect("ACTIVATION_ELU", {F16({-1, 2})}, {{"Alpha", 1.0f}}, {F16({-0.6323242f, 2})}, 4);
 }
 
-// Where the function is steep, a product that is rounded before it costs many ulps of the result.
+// Where the function is steep, rounding a product before it costs many ulps of the result.
 TEST(ActivationValues, ProductsInside) {
   Expect("ACTIVATION_SOFTPLUS", {F32({-26.7f})}, {{"Steepness", 3.0f}}, {F32({5.4436445e-36f})}, 4);
   Expect("ACTIVATION_SWISH", {F32({-50.3f})}, {{"SigmoidInputScale", 1.702f}}, {F32({-3.321673e-36f})}, 4);

@@ -1,4 +1,4 @@
-// Outputs of more than caches hold, which are stored in other ways than small ones.
+// Outputs larger than the caches, which are stored differently from small ones.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -82,7 +82,7 @@ TEST(LargeOutputs, TruthValues) {
               }));
 }
 
-// Several functions, of which the last one stores; an input lies across.
+// Several functions, the last of which stores; one input is transposed.
 TEST(LargeOutputs, Transposed) {
   constexpr uint32_t kRows = 2049, kColumns = 2112;
   const TensorDesc across = Strided(DataType::kFloat32, {kRows, kColumns}, {1, kRows});
@@ -96,7 +96,8 @@ TEST(LargeOutputs, Transposed) {
                             [](uint64_t i) { return i % kColumns + 5 * (i / kColumns) + i % kPeriod; }));
 }
 
-// Some are computed together, in a faster way where none of them needs another: nobody sees which are.
+// Elements that are computed together may take a faster path if none of them needs another; the result must
+// not show that.
 TEST(LargeOutputs, NeighboursDoNotMatter) {
   constexpr uint32_t kElements = 5000;
   const TensorDesc tensor = Packed(DataType::kFloat32, {kElements});

@@ -1,5 +1,5 @@
-// NaNs of all kinds in rows that are long enough for the loops of processors that make them the usual one by
-// themselves: the same bits as the reference's, and none of that left to the thread behind.
+// NaNs of all kinds in rows long enough for the mode in which processors canonicalise them: the same bits as
+// the reference's, and the thread's mode is restored afterwards.
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -49,7 +49,7 @@ void ExpectOneNan(const char* operator_name, int inputs, Attributes attributes, 
   ExpectAllAgree(Describe(operator_name, values, attributes, {{Packed(to, {kRowOfNans}), {}}}), bytes);
 }
 
-// Of functions that are not exact NaNs are not compared: every result that is one has the bits.
+// For functions that are not exact, NaNs are not compared; every NaN result must be canonical.
 template <typename Bits>
 void ExpectUsualBits(const char* operator_name, DataType type, Bits infinity, Bits nan) {
   const Values values = NumbersAndNans(type, 7);
@@ -78,8 +78,8 @@ TEST(NansInRows, OfFunctionsAreTheUsualOne) {
   }
 }
 
-// How an element's result is worked out depends on its neighbours, but not what it is: rare numbers among the
-// usual ones change nothing else, and the NaNs that come of NaNs have the bits.
+// The computation of an element may depend on its neighbours, its result may not: rare numbers among usual
+// ones change nothing else, and NaN results are canonical.
 void ExpectTheSameBesideRareOnes(const char* operator_name, DataType type, int inputs, bool positive) {
   const uint32_t width = BitSize(type) / 8;
   std::mt19937 random(11);

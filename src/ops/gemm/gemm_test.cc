@@ -1,4 +1,4 @@
-// GEMM against products worked out by hand.
+// GEMM against products computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -190,8 +190,8 @@ TEST(Gemm, ContiguousAlongK) {
   }
 }
 
-// So many rows that B is packed before, for all threads; rows of A that are pages apart, and others; more
-// steps than are done at a time. What is added up is exact.
+// So many rows that B is packed first, for all threads; rows of A that are pages apart, and others; more
+// steps than a block has. Sums are exact.
 TEST(Gemm, ManyRows) {
   struct Sizes {
     uint32_t m, n, k;
@@ -216,7 +216,7 @@ TEST(Gemm, ManyRows) {
   }
 }
 
-// Columns of which a vector is left behind panels of several, and rows that tiles of other heights share.
+// Columns with a single vector after panels of several, and rows that tiles of different heights share.
 TEST(Gemm, AVectorBehindPanels) {
   for (const uint32_t n : {16u, 64u, 160u}) {
     for (const uint32_t m : {15u, 16u, 41u}) {

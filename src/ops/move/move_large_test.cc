@@ -1,4 +1,4 @@
-// All implementations of the moving operators against each other, with sizes at which they copy in other
+// All implementations of the moving operators against each other, at sizes for which they copy in different
 // ways.
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(Padding, Frames) {
   }
 }
 
-// So large that it is written past the caches; rows begin anywhere in a line.
+// So large that stores are non-temporal; rows begin anywhere in a cache line.
 TEST(Padding, LargeFrames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
@@ -114,7 +114,7 @@ TEST(Slice, EverySecond) {
   }
 }
 
-// So many that they are written past the caches.
+// So many that stores are non-temporal.
 TEST(Slice, EverySecondOfMany) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {

@@ -1,4 +1,4 @@
-// Mean-variance and Lp normalisation against numbers worked out by hand or in FLOAT64, and their refusals.
+// Mean-variance and Lp normalisation against numbers computed by hand or in FLOAT64, and what they refuse.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ TEST(Mvn, AcrossChannels) {
          {Shaped(F32({-1, 0, 1, -1, 0, 1}), {1, 2, 1, 3})});
 }
 
-// The variance of large numbers: E[x^2] - E[x]^2 would have nothing left of it.
+// The variance of large numbers: E[x^2] - E[x]^2 would lose all digits.
 TEST(Mvn, LayerNormalization) {
   const Attributes attributes = {{"AxisCount", 1u}, {"Axes", Axes{1}}, {"NormalizeVariance", kYes}};
   const Values y = Shaped(F32({-1.3416408f, -0.4472136f, 0.4472136f, 1.3416408f, -1.3416408f, -0.4472136f,

@@ -1,4 +1,4 @@
-// All implementations against each other, with sizes at which they divide their work in other ways.
+// All implementations against each other, at sizes for which they divide their work differently.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ TEST(Recurrent, UnitsOfClusters) {
   ExpectImplementationsAgree(4, 4, 3, 130);
 }
 
-// More weights than anybody has, all of them the same one: they are not packed.
+// More weights than fit into memory, all of them the same element: they are not packed.
 TEST(Recurrent, WeightsOfOneElement) {
   constexpr uint32_t kUnits = 1 << 28, kBatch = 64;
   const auto tensor = [](std::vector<uint32_t> sizes, bool is_one_element) {

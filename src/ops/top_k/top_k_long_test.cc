@@ -1,5 +1,5 @@
-// Long rows on a GPU, where kernels bound the best of a row by a part of it, and blocks share rows: whatever
-// the part and the rows are like. (The kernels of the CPU are tested target by target in simd_test.cc.)
+// Long rows on a GPU, whose kernels bound the best of a row by a part of it, and whose blocks share rows: for
+// any data in that part and the rest. (simd_test.cc tests the CPU's kernels target by target.)
 #include <gtest/gtest.h>
 
 #include <cstdlib>

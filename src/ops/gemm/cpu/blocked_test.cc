@@ -1,4 +1,4 @@
-// Products in blocks: parts that are smaller than what scratch was asked for stay inside of it.
+// Blocked products: parts smaller than the one that scratch was sized for stay within it.
 #include "ops/gemm/cpu/blocked.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ void RunInScratchOf(const Sizes& most, const Sizes& s, bool in_scratch, std::mt1
   }
 }
 
-// A smaller part may be worth deeper panels, which need more scratch than those of the largest.
+// A smaller part may get deeper panels, which need more scratch than those of the largest part.
 TEST(BlockedProduct, SmallerPartsStayInTheirScratch) {
   std::mt19937 random(1);
   const std::pair<Sizes, Sizes> parts[] = {
