@@ -53,24 +53,24 @@ struct Stream {
 
   uintptr_t handle = 0;
   uint64_t id = 0;
-  bool capturing = false;          // null if it is never destroyed
-  std::shared_ptr<StreamEnd> end;  // null where it is never destroyed
+  bool capturing = false;          // work is recorded, not executed
+  std::shared_ptr<StreamEnd> end;  // null if it is never destroyed
 
   bool lasting() const { return handle <= kPerThread; }
 };
 
-// A stream in which things that use a piece of memory have been enqueued.
+// A stream with enqueued work that uses a piece of memory.
 struct MemoryUser {
   Stream stream;
-  uint32_t uses = 0;     // how many of these belong to other libraries, which do not tell when they do
-  uint32_t exports = 0;  // other libraries may have enqueued work after the end that is known of the stream
-  bool late = false;     // other libraries may have enqueued some behind the end of the stream
+  uint32_t uses = 0;     // number of uses that may still enqueue work
+  uint32_t exports = 0;  // how many of these belong to other libraries, which do not tell when they do
+  bool late = false;     // other libraries may have enqueued work after the end that is known of the stream
 };
 
-// A piece of it. Threads may share it.
+// A piece of a pool. Threads may share it.
 class Memory {
  public:
-  // `kept_bytes`: what the pool keeps it as; 0: it does not.
+  // `kept_bytes`: the size under which the pool keeps it; 0: it does not.
   Memory(std::shared_ptr<MemoryPool> pool, ComPtr<ID3D12Resource> buffer, uint64_t kept_bytes,
          MemoryUser first);
   ~Memory();
@@ -81,7 +81,7 @@ class Memory {
   uint64_t bytes() const { return bytes_; }
   const std::shared_ptr<MemoryPool>& pool() const { return pool_; }
   uintptr_t latest_stream() const;
-  // What is enqueued in `after` from now on comes behind all that uses it, also in other libraries.
+  // Orders later work in `after` behind all uses of the memory, including those of other libraries.
   Status OrderBefore(const Stream& after) const;
 
  private:
@@ -96,13 +96,13 @@ class Memory {
   const uint64_t bytes_;
   const uint64_t kept_bytes_;
   mutable std::mutex mutex_;
-  std::vector<MemoryUser> users_;  // the latest last, which is not behind the others
+  std::vector<MemoryUser> users_;  // the latest is last, and is not ordered behind the others
 };
 
-// While it exists things that use the memory may be enqueued in a stream, which comes behind what used it in
-// others when this began: a call, or (`exported`) a tensor that another library has. What that enqueues comes
-// before whatever the memory is used for when this is over; until then the other library sees to its order
-// with calls. The stream exists when this begins, and when a call enqueues something.
+// While it exists, work that uses the memory may be enqueued in a stream, ordered behind uses in other
+// streams at the time when this began: a call, or (`exported`) a tensor that another library has. That work
+// precedes any use of the memory after this has ended; until then the other library is responsible for its
+// order relative to calls. The stream exists when this begins, and when a call enqueues work.
 class MemoryUse {
  public:
   static Status Begin(std::shared_ptr<Memory> memory, const Stream& stream, bool exported,
@@ -127,18 +127,18 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   explicit MemoryPool(ComPtr<ID3D12Device> device) : device_(std::move(device)) {}
   ~MemoryPool();
 
-  // Filled with anything.
+  // With undefined contents.
   Status Take(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
   // Filled with zeros, and not kept.
   Status TakeNew(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
-  // Gives back all that is kept, when nothing uses it any more.
+  // Frees everything that is kept, when it is no longer in use.
   void Empty() noexcept;
 
-  // The streams exist.
+  // The stream must exist.
   Status Describe(uintptr_t handle, Stream* stream);
-  // What is enqueued in the stream `after` from now on comes behind what `before` has now.
+  // Orders later work in the stream `after` behind the work that `before` has now.
   Status Order(const Stream& before, const Stream& after) const;
-  // After something was enqueued in it that uses memory of this pool.
+  // To be called after enqueueing work that uses memory of this pool.
   static void MoveEnd(const Stream& stream) noexcept;
 
   ID3D12Device* device() const { return device_.Get(); }
@@ -148,19 +148,19 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
 
   struct Kept {
     uint64_t bytes = 0;
-    std::vector<MemoryUser> users;  // the last is who may have it again, behind the others
+    std::vector<MemoryUser> users;  // the last may get it again, ordered behind the others
     ComPtr<ID3D12Resource> buffer;
   };
 
   Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out);
   Status AllocateNew(uint64_t bytes, ComPtr<ID3D12Resource>* out) const;
   void Give(std::list<Kept> pieces) noexcept;
-  // When nothing uses them any more; what that cannot be said of stays with the pool.
+  // Frees pieces when they are no longer in use; the pool keeps those for which that is unknown.
   void Release(std::list<Kept> pieces) noexcept;
-  // That `user` is in the stream behind all that has used the piece.
+  // Orders `user` in its stream behind all uses of the piece.
   Status OrderKept(const Kept& piece, MemoryUser* user) const;
-  // What is enqueued in the stream `after` from now on comes behind what used memory in `before`, which may
-  // be gone. For what is `late` there the host has to wait.
+  // Orders later work in the stream `after` behind uses of memory in `before`, which may no longer exist. For
+  // `late` work the host has to wait.
   Status OrderBehind(const Stream& before, bool late, const Stream& after) const;
   Status WaitForAll() const;
   bool WaitFor(const MemoryUser& user) const;
@@ -169,7 +169,7 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   std::mutex ends_mutex_;
   std::map<uint64_t, std::shared_ptr<StreamEnd>> ends_;  // by the stream's id
   std::mutex mutex_;
-  std::list<Kept> kept_;  // the latest first
+  std::list<Kept> kept_;  // most recently used first
   uint64_t kept_bytes_ = 0;
 };
 

@@ -56,10 +56,11 @@ class CompletionQueue {
   int waker_cpu_ = 0;  // valid while the thread sleeps
   std::atomic<bool> closing_{false};
   AdaptiveSpin arrival_spin_;
-  // Spins only while the device works; being woken by the device takes as long as many kernels.
+  // More patience: it spins only while the device works, and a wake-up by the device takes as long as many
+  // kernels.
   AdaptiveSpin event_spin_{std::chrono::milliseconds(1)};
 
-  std::thread thread_;  // last: it starts when everything else is there
+  std::thread thread_;  // last member: it starts when all others are constructed
 };
 
 }  // namespace anydml::cuda

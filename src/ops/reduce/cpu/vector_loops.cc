@@ -260,7 +260,7 @@ template <bool kHalves>
 bool UseVectorsFor(Accumulation kind, bool last, ReduceLoops* loops) {
   switch (kind) {
     case Accumulation::kProduct:
-      return false;  // in FLOAT64 all the way: as many powers of two as possible
+      return false;  // computed in FLOAT64 throughout, which has the largest range of powers of two
     case Accumulation::kSum:
       UseVectorsOf<Accumulation::kSum, false, kHalves>(loops);
       return true;
