@@ -162,9 +162,9 @@ typedef struct AnyDmlAdapterTraits {
   int32_t
       DlpackDeviceType; /* where its memory is: a DLDeviceType, for example 1 (CPU), 2 (CUDA), 12 (other) */
   int32_t DlpackDeviceId;
-  uint32_t DataTypes;       /* those that its kernels take: bit 1 << DML_TENSOR_DATA_TYPE. Operators with others
-                             * run on the host */
-  uint32_t UnitBytes;       /* kernels load and store so many bytes at once; 1: where alignment does not matter */
+  uint32_t DataTypes; /* those that its kernels take: bit 1 << DML_TENSOR_DATA_TYPE. Operators with others
+                       * run on the host */
+  uint32_t UnitBytes; /* kernels load and store so many bytes at once; 1: where alignment does not matter */
   uint32_t SubgroupLanes;   /* threads of a kernel that go in step; 1: none */
   int32_t KeepsDenormals;   /* 0: the driver may take FLOAT32 denormals for zeros */
   int32_t FusesMultiplyAdd; /* 0: the driver may round between a multiplication and an addition */
@@ -212,8 +212,8 @@ typedef struct AnyDmlRunDesc {
   void* Temporary;  /* TemporaryResourceSize bytes at a multiple of 256; null when that is 0 */
   void* Persistent; /* what the operator's initialisation has filled; null when there is none */
   void* CudaStream; /* a stream of the same GPU (1, 2: CUDA's two default ones); ignored on the CPU */
-  int32_t Wait;     /* on a GPU: 0 returns once the work is enqueued, 1 when it is complete. An operator that runs
-                     * on the host because the GPU has no kernel for it is complete in either case */
+  int32_t Wait; /* on a GPU: 0 returns once the work is enqueued, 1 when it is complete. An operator that runs
+                 * on the host because the GPU has no kernel for it is complete in either case */
 } AnyDmlRunDesc;
 
 /* Runs an initialised operator without a command list and a queue: on the CPU adapter on the calling thread
@@ -258,11 +258,12 @@ ANYDML_API int32_t AnyDmlWaitForCudaMark(struct ID3D12Device* device, void* mark
 ANYDML_API int32_t AnyDmlFreeCudaMark(struct ID3D12Device* device, void* mark);
 
 /* For profilers: calls `record` for every graph node that has run, one call at a time per queue, with the
- * node's name (the fused nodes, joined by " + ", and the implementation; valid during the call), its beginning
- * and its end in nanoseconds of CLOCK_MONOTONIC. On the CPU adapter the call follows each node, on the thread
- * that ran it. On a GPU the calls follow each graph, which is waited for, and times are those of the GPU's
- * clock; command lists are not replayed and nodes do not overlap while a profiler is set, so that everything
- * takes longer. Null removes the profiler. Affects the whole process; call it while nothing executes. */
+ * node's name (the fused nodes, joined by " + ", and the implementation; valid during the call), its
+ * beginning and its end in nanoseconds of CLOCK_MONOTONIC. On the CPU adapter the call follows each node, on
+ * the thread that ran it. On a GPU the calls follow each graph, which is waited for, and times are those of
+ * the GPU's clock; command lists are not replayed and nodes do not overlap while a profiler is set, so that
+ * everything takes longer. Null removes the profiler. Affects the whole process; call it while nothing
+ * executes. */
 ANYDML_API void AnyDmlSetProfiler(void (*record)(void* context, const char* node, uint64_t begin,
                                                  uint64_t end),
                                   void* context);

@@ -5,9 +5,9 @@
 
 namespace anydml {
 
-// All zero: the bytes of the reference, as of integers always. Otherwise an element of a floating-point output
-// is right when one of the bounds holds, or that of ops/errors.h; NaNs agree with NaNs, whatever their bits.
-// Results never depend on the number of threads, and never differ from run to run.
+// All zero: the bytes of the reference, as of integers always. Otherwise an element of a floating-point
+// output is right when one of the bounds holds, or that of ops/errors.h; NaNs agree with NaNs, whatever their
+// bits. Results never depend on the number of threads, and never differ from run to run.
 struct Exactness {
   uint32_t float32_ulps = 0;  // units in the last place of the reference's result
   uint32_t float16_ulps = 0;

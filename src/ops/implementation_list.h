@@ -29,11 +29,11 @@ enum Ability : uint32_t {
   kIsReference = 1 << 0,  // takes every problem; a few lines that define the result
   kAppliesTail = 1 << 1,  // of convolutions: applies ConvolutionTail while it stores, which is faster
   kKeepsSumsInOutput =
-      1 << 2,               // of convolutions: FLOAT32 sums may be in the output before the tail is applied
-  kStoresWeights = 1 << 3,  // of attention: logits and weights are whole tensors in memory
-  kIsCompiled = 1 << 4,     // of element programs: compiled for the problem, so that long programs are not
-                         // slower per instruction
-  kReadsAnyStride = 1 << 5,      // of TOP_K: as fast on sequences with any stride as on contiguous ones
+      1 << 2,                // of convolutions: FLOAT32 sums may be in the output before the tail is applied
+  kStoresWeights = 1 << 3,   // of attention: logits and weights are whole tensors in memory
+  kIsCompiled = 1 << 4,      // of element programs: compiled for the problem, so that long programs are not
+                             // slower per instruction
+  kReadsAnyStride = 1 << 5,  // of TOP_K: as fast on sequences with any stride as on contiguous ones
   kWithoutTensorCores = 1 << 6,  // of products
   kActivatesLater = 1 << 7,      // of products: the activation is a separate pass
 };

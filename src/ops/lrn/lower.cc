@@ -125,8 +125,8 @@ std::span<const Operator> LrnOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalization), Check, Lower, Infer<kForward>,
        LrnProblem::kFamily, kPlainTraits},
-      {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, Lower,
-       Infer<kBackward>, LrnProblem::kFamily, kPlainTraits},
+      {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, Lower, Infer<kBackward>,
+       LrnProblem::kFamily, kPlainTraits},
   };
   return operators;
 }

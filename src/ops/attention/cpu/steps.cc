@@ -11,7 +11,9 @@ namespace {
 class AttentionStepsCpu final : public AttentionSteps {
  public:
   AttentionStepsCpu(const AttentionProblem& problem, const LowerContext& context)
-      : AttentionSteps(problem, /*for_libraries=*/false), loops_(problem.type, context.threads), threads_(context.threads) {}
+      : AttentionSteps(problem, /*for_libraries=*/false),
+        loops_(problem.type, context.threads),
+        threads_(context.threads) {}
 
  private:
   void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,
