@@ -142,7 +142,7 @@ Status Device::Locked(Body&& body) {
   std::lock_guard lock(mutex_);
   Status status = Caught(body);
   if (!status.ok()) session_->Discard();
-  if (status.code() != Code::kOutOfMemory) return status;
+  if (status.code() != Code::kOutOfMemory || session_->removed()) return status;
   memory_->Empty();
   status = Caught(body);
   if (!status.ok()) session_->Discard();

@@ -213,14 +213,14 @@ PYBIND11_MODULE(_anydml, m) {
   m.def("open_device", Open);
   DefineCaller(&m);
 
-  py::class_<ImportedTensor>(m, "ImportedTensor")
+  py::class_<ImportedTensor, std::shared_ptr<ImportedTensor>>(m, "ImportedTensor")
       .def_property_readonly("address", OnObject(&ImportedTensor::address))
       .def_property_readonly("device", OnObject(&ImportedTensor::device))
       .def_property_readonly("shape", OnObject(&ImportedTensor::shape))
       .def_property_readonly("strides", OnObject(&ImportedTensor::strides))
       .def_property_readonly("type", OnObject(&ImportedTensor::type));
   m.def("import_tensor", [](const py::object& capsule, const std::string& what) {
-    return std::make_unique<ImportedTensor>(capsule, what);
+    return std::make_shared<ImportedTensor>(capsule, what);
   });
   m.def("export_tensor", ExportTensor);
   m.def("add_exactly", AddRowsExactly);

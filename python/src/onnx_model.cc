@@ -147,8 +147,7 @@ class OnnxModel {
       ANYDML_RETURN_IF_ERROR(CheckProcess());
       const std::lock_guard lock(mutex_);
       Status status = Caught([&] { return session_->Run(inputs, &results); });
-      if (!status.ok()) device_->Discard();
-      return status;
+      return Ended(std::move(status));
     });
     std::vector<PyOutput> outputs;
     for (const onnx::NamedResult& result : results) {
@@ -170,8 +169,7 @@ class OnnxModel {
       for (int i = 0; i < 2 && status.ok(); ++i) {
         status = Caught([&] { return TimedRun(inputs, &seconds, &rows); });
       }
-      if (!status.ok()) device_->Discard();
-      return status;
+      return Ended(std::move(status));
     });
     PyProfile profile;
     std::get<0>(profile) = seconds;
@@ -181,6 +179,14 @@ class OnnxModel {
   }
 
  private:
+  // What follows a run.
+  Status Ended(Status status) {
+    if (status.ok()) return status;
+    device_->Discard();
+    if (!device_->removed()) return status;
+    return Status(status.code(), StrCat(status.message(), "; the model has lost its device, load it anew"));
+  }
+
   Status TimedRun(const std::map<std::string, onnx::Tensor>& inputs, double* seconds,
                   std::map<std::string, NodeTimes::Row>* rows) {
     const NodeTimes times;
@@ -228,14 +234,14 @@ class OnnxModel {
 }  // namespace
 
 void DefineOnnxModel(py::module_* m) {
-  py::class_<OnnxModel>(*m, "OnnxModel")
+  py::class_<OnnxModel, std::shared_ptr<OnnxModel>>(*m, "OnnxModel")
       .def_property_readonly("inputs", OnObject(&OnnxModel::Inputs))
       .def_property_readonly("outputs", OnObject(&OnnxModel::Outputs))
       .def("run", OnObject(&OnnxModel::RunModel))
       .def("profile", OnObject(&OnnxModel::Profile));
   m->def("load_model",
          [](const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
-           return std::make_unique<OnnxModel>(path, contents, adapter);
+           return std::make_shared<OnnxModel>(path, contents, adapter);
          });
 }
 

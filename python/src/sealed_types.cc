@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <map>
+
 namespace py = pybind11;
 
 namespace anydml::python {
@@ -23,6 +25,19 @@ PyObject* AllocateObject(PyTypeObject* type, Py_ssize_t items) {
   PyObject* const object = PyType_GenericAlloc(type, items);
   if (object == nullptr) throw py::error_already_set();
   return object;
+}
+
+using Dealloc = void (*)(py::detail::value_and_holder&);
+
+// Of pybind11, by the class.
+std::map<const py::detail::type_info*, Dealloc>& Deallocs() {
+  static auto* const deallocs = new std::map<const py::detail::type_info*, Dealloc>;
+  return *deallocs;
+}
+
+// Where memory runs out between an object and its holder, somebody else still holds what it would delete.
+void DeallocHeld(py::detail::value_and_holder& held) {
+  if (held.holder_constructed()) Deallocs().at(held.type)(held);
 }
 
 PyMethodDef kRefusals[] = {{"__reduce__", RefusePickling, METH_NOARGS, nullptr},
@@ -49,7 +64,11 @@ void SealTypes() {
                 py::reinterpret_steal<py::object>(PyDescr_NewMethod(base_type, &method)));
   }
   for (const py::handle type : py::handle(base).attr("__subclasses__")()) {
-    Seal(reinterpret_cast<PyTypeObject*>(type.ptr()));
+    py::detail::type_info* const info =
+        py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(type.ptr()));
+    Deallocs().emplace(info, info->dealloc);
+    info->dealloc = DeallocHeld;
+    Seal(info->type);
   }
   Seal(base_type);
 }

@@ -8,7 +8,8 @@ namespace anydml::python {
 // Objects of the module come from its functions, which make them whole. pybind11 alone would also let
 // `__new__` and `pickle` make objects with nothing in them, and `__class__` turn one into another: their
 // methods then end the process. After this all of that is a TypeError, for every class that is defined so
-// far. Without memory for an object its making throws, where pybind11 would go on with a null pointer.
+// far. Without memory for an object its making throws, where pybind11 would go on with a null pointer, or
+// delete what a shared_ptr holds: all classes have such holders.
 void SealTypes();
 
 // A method for pybind11, which would call it on a null pointer when Python calls it on None.

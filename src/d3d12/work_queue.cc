@@ -182,10 +182,12 @@ bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
 }
 
 void WorkQueue::DropAll() {
-  std::deque<WorkItem> dropped;
-  std::lock_guard lock(mutex_);
-  dropped.swap(items_);
-  item_count_.store(0, std::memory_order_release);
+  {
+    std::lock_guard lock(mutex_);
+    dropped_.swap(items_);
+    item_count_.store(0, std::memory_order_release);
+  }
+  dropped_.clear();
 }
 
 }  // namespace anydml::d3d12

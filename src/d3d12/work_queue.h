@@ -58,6 +58,7 @@ class WorkQueue {
   std::condition_variable work_arrived_;
   std::deque<WorkItem> items_;
   std::atomic<size_t> item_count_{0};  // size of items_, readable without the lock
+  std::deque<WorkItem> dropped_;       // filled by DropAll, which must not allocate
   bool asleep_ = false;
   bool idle_ = false;  // the thread has finished everything, and does nothing until it gets the lock again
   bool here_ = false;  // a caller of Push runs its item: nobody else uses the stream and `executed_`

@@ -96,6 +96,16 @@ Status Session::QueryFeatureLevel() {
   return {};
 }
 
+namespace {
+
+// Whether one of them was removed since memory ran out: what fails then failed for that.
+bool RemovedForMemory(IDMLDevice* dml, ID3D12Device* d3d) {
+  return (dml != nullptr && dml->GetDeviceRemovedReason() == E_OUTOFMEMORY) ||
+         (d3d != nullptr && d3d->GetDeviceRemovedReason() == E_OUTOFMEMORY);
+}
+
+}  // namespace
+
 Status Session::Check(HRESULT result, const char* what) {
   if (SUCCEEDED(result)) return {};
   std::string sentence = AnyDmlGetLastErrorMessage();
@@ -103,6 +113,8 @@ Status Session::Check(HRESULT result, const char* what) {
   if (sentence.empty()) {
     sentence = StrCat(what, " failed with HRESULT 0x", std::hex, static_cast<uint32_t>(result));
   }
+  if (result == DXGI_ERROR_DEVICE_REMOVED && RemovedForMemory(dml_.Get(), device_.Get()))
+    result = E_OUTOFMEMORY;
   return Status(static_cast<Code>(static_cast<uint32_t>(result)), sentence);
 }
 

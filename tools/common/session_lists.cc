@@ -72,12 +72,20 @@ Status Session::EndList(RecordedList* out) {
     keep_alive_.emplace_back(std::move(queries_));
   }
   ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
-  out->allocator = std::move(allocator_);
-  out->list = std::move(list_);
   keep_alive_.emplace_back(std::move(heap_));  // its descriptors must not change
+  // Without memory for new ones the session keeps those it has, for Discard.
+  ComPtr<ID3D12CommandAllocator> allocator = allocator_;
+  ComPtr<ID3D12GraphicsCommandList> list = list_;
+  if (Status status = CreateList(); !status.ok()) {
+    allocator_ = std::move(allocator);
+    list_ = std::move(list);
+    return status;
+  }
+  out->allocator = std::move(allocator);
+  out->list = std::move(list);
   out->keep_alive = std::move(keep_alive_);
   ForgetRecorded();
-  return CreateList();
+  return {};
 }
 
 Status Session::Execute(const RecordedList& list) { return ExecuteAndWait(list.list.Get()); }
