@@ -40,7 +40,8 @@ class Device:
 
     def __new__(cls, name: str = "cpu") -> Device:
         _anydml.check_process()
-        with cls._lock:
+        cls._lock.acquire()  # a with statement would need memory to release it, and keep it where there is none
+        try:
             device = cls._devices.get(name)
             if device is None:
                 opened = _anydml.open_device(name)
@@ -51,6 +52,8 @@ class Device:
                     cls._devices[device.id] = device
                 cls._devices[name] = device
             return device
+        finally:
+            cls._lock.release()
 
     @property
     def description(self) -> str:
@@ -86,9 +89,12 @@ class Device:
     @property
     def _native(self) -> _anydml.Device:
         if self._opened.removed:
-            with self._lock:
+            self._lock.acquire()
+            try:
                 if self._opened.removed:
                     self._opened, self._compiled = _anydml.open_device(self.id), {}
+            finally:
+                self._lock.release()
         return self._opened
 
     @property
@@ -119,10 +125,13 @@ class Device:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = native.compile(*request)
-            with self._lock:
+            self._lock.acquire()
+            try:
                 self._compiled[key] = compiled
                 while len(self._compiled) > _KEPT:
                     del self._compiled[next(iter(self._compiled))]
+            finally:
+                self._lock.release()
         return compiled
 
 
