@@ -110,7 +110,9 @@ py::object MakeCaller(const std::shared_ptr<CompiledOperator>& op, const PyTenso
     delete static_cast<const Caller*>(PyCapsule_GetPointer(self, kCallerName));
   });
   caller.release();
-  return py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCaller, capsule.ptr()));
+  auto call = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCaller, capsule.ptr()));
+  if (!call) throw py::error_already_set();
+  return call;
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ namespace py = pybind11;
 namespace anydml::python {
 namespace {
 
-std::vector<std::optional<PyTensor>> Outputs(const CompiledOperator& op) {
+py::object Outputs(const CompiledOperator& op) {
   std::vector<std::optional<PyTensor>> list;
   for (const auto& output : op.outputs) {
     list.push_back(output ? std::optional(FromTensor(*output)) : std::nullopt);
   }
-  return list;
+  return ToPython(list);
 }
 
 template <typename T>

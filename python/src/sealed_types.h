@@ -1,7 +1,10 @@
 // What Python may do with the module's classes beyond what they offer.
 #pragma once
 
+#include <type_traits>
 #include <utility>
+
+#include "status.h"
 
 namespace anydml::python {
 
@@ -15,14 +18,18 @@ void SealTypes();
 // A method for pybind11, which would call it on a null pointer when Python calls it on None.
 template <typename T, typename Result, typename... Arguments>
 auto OnObject(Result (T::*method)(Arguments...)) {
-  return [method](T& object, Arguments... arguments) -> Result {
-    return (object.*method)(std::forward<Arguments>(arguments)...);
+  return [method](T& object, Arguments... arguments) {
+    if constexpr (std::is_void_v<Result>) {
+      (object.*method)(std::forward<Arguments>(arguments)...);
+    } else {
+      return ToPython((object.*method)(std::forward<Arguments>(arguments)...));
+    }
   };
 }
 template <typename T, typename Result, typename... Arguments>
 auto OnObject(Result (T::*method)(Arguments...) const) {
-  return [method](const T& object, Arguments... arguments) -> Result {
-    return (object.*method)(std::forward<Arguments>(arguments)...);
+  return [method](const T& object, Arguments... arguments) {
+    return ToPython((object.*method)(std::forward<Arguments>(arguments)...));
   };
 }
 

@@ -32,7 +32,12 @@ py::str Text(std::string_view text) {
 }
 
 void Raise(PyObject* type, std::string_view message) {
-  PyErr_SetObject(type, Text(message).ptr());
+  // An object, not its type and text: pybind11 takes it for a mistake when Python has no memory to make one.
+  PyObject* const error = PyObject_CallFunctionObjArgs(type, Text(message).ptr(), nullptr);
+  if (error != nullptr) {
+    PyErr_SetObject(type, error);
+    Py_DECREF(error);
+  }
   throw py::error_already_set();
 }
 

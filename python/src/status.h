@@ -17,6 +17,18 @@ pybind11::str Text(std::string_view text);
 
 [[noreturn]] void Raise(PyObject* type, std::string_view message);
 
+// For Python; without memory for it the error is Python's own, where pybind11 would speak of a wrong type.
+template <typename Value>
+pybind11::object ToPython(const Value& value) {
+  if constexpr (pybind11::detail::is_pyobject<Value>::value) {
+    return value;
+  } else {
+    pybind11::object object = pybind11::cast(value);
+    if (!object) throw pybind11::error_already_set();
+    return object;
+  }
+}
+
 // Raises the exception that stands for the status; nothing if it is OK.
 void Check(const Status& status);
 
