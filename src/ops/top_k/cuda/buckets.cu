@@ -62,7 +62,7 @@ class Buckets {
 
 template <int kBytes>
 __global__ void __launch_bounds__(kSampleThreads)
-    MakeBorders(const __grid_constant__ CudaSequences all, const __grid_constant__ BucketPlan plan,
+    MakeBorders(const __grid_constant__ TopKSequences all, const __grid_constant__ BucketPlan plan,
                 std::byte* temporary) {
   using Word = WordFor<kBytes>;
   using Select = BlockSelect<LongWords<kBytes>, kSampleThreads, 4 * kSampleThreads>;
@@ -104,7 +104,7 @@ constexpr int kRowVectors = std::max(1, kBytes);  // 16 elements per thread
 
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    Distribute(const __grid_constant__ CudaSequences all, const __grid_constant__ BucketPlan plan,
+    Distribute(const __grid_constant__ TopKSequences all, const __grid_constant__ BucketPlan plan,
                std::byte* temporary) {
   using Word = WordFor<kBytes>;
   constexpr uint32_t kMaxBuckets = kSamples<kBytes> / kGap;
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    SortBuckets(const __grid_constant__ CudaSequences all, const __grid_constant__ BucketPlan plan,
+    SortBuckets(const __grid_constant__ TopKSequences all, const __grid_constant__ BucketPlan plan,
                 std::byte* temporary) {
   using Word = WordFor<kBytes>;
   using Select = BlockSelect<LongWords<kBytes>, kThreads, 4 * kThreads>;
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kThreads)
 template <int kBytes>
 class TopKBuckets final : public Kernel {
  public:
-  TopKBuckets(const CudaSequences& sequences, const BucketPlan& plan) : sequences_(sequences), plan_(plan) {}
+  TopKBuckets(const TopKSequences& sequences, const BucketPlan& plan) : sequences_(sequences), plan_(plan) {}
 
   static constexpr uint32_t kSampleBytes = 2 * kSamples<kBytes> * sizeof(WordFor<kBytes>);
   static uint32_t SortBytes(const BucketPlan& plan) { return 2 * plan.list_room * sizeof(WordFor<kBytes>); }
@@ -211,7 +211,7 @@ class TopKBuckets final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
-    const CudaSequences all = Bind(sequences_, arguments);
+    const TopKSequences all = Bind(sequences_, arguments);
     std::byte* temporary = arguments.temporary.data;
     const auto count = static_cast<uint32_t>(all.count);
     LaunchClusters(MakeBorders<kBytes>, count, plan_.cluster, kSampleThreads, kSampleBytes, stream, all,
@@ -223,12 +223,12 @@ class TopKBuckets final : public Kernel {
   }
 
  private:
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   BucketPlan plan_;
 };
 
 template <int kBytes>
-BucketPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
+BucketPlan PlanOf(const TopKSequences& all, const DeviceTraits& device) {
   constexpr uint32_t kCount = kSamples<kBytes>;
   BucketPlan plan;
   plan.cluster = SampleCluster(all.count, kCount, device.multiprocessors);
@@ -245,7 +245,7 @@ BucketPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kMinN = 2 * kSamples<kBytes>;
   constexpr uint32_t kMaxN = kMaxRoom<kBytes> / (kGap * kRoomPerMean) * kSamples<kBytes> - 64;
   if (sequences.axis[kInput] != 1) {

@@ -103,7 +103,7 @@ class BestOfColumn {
 
 template <int kBytes, int kPlaces>
 __global__ void __launch_bounds__(kMaxThreads<kBytes, kPlaces>)
-    Columns(const __grid_constant__ CudaSequences all) {
+    Columns(const __grid_constant__ TopKSequences all) {
   constexpr int kBatch = kLoads<kBytes, kPlaces>;
   extern __shared__ __align__(16) unsigned char dynamic[];
   const uint32_t warps = blockDim.x / 32;
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kMaxThreads<kBytes, kPlaces>)
 template <int kBytes, int kPlaces>
 class TopKColumns final : public Kernel {
  public:
-  TopKColumns(const CudaSequences& sequences, uint32_t warps) : sequences_(sequences), warps_(warps) {}
+  TopKColumns(const TopKSequences& sequences, uint32_t warps) : sequences_(sequences), warps_(warps) {}
 
   Status Run(const KernelArguments& arguments) const override {
     const uint32_t threads = 32 * warps_;
@@ -160,14 +160,14 @@ class TopKColumns final : public Kernel {
   }
 
  private:
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   uint32_t warps_;
 };
 
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kMaxPlaces = 16;
   if (sequences.axis[kInput] == 1 && sequences.n > 1) {
     *why_not = "the elements of a sequence are neighbours";

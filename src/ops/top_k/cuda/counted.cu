@@ -34,8 +34,8 @@ class CountedRow {
     typename Bounds::Shared bounds;
   };
 
-  // `list` has room for `capacity` words, twice.
-  __device__ CountedRow(Shared* shared, Word* list, uint32_t capacity, const CudaSequences& all)
+  // `list` has room for `capacity` words twice.
+  __device__ CountedRow(Shared* shared, Word* list, uint32_t capacity, const TopKSequences& all)
       : shared_(*shared), select_(&shared->select, all.order), all_(all), list_(list), capacity_(capacity) {}
 
   __device__ void Run(const CudaSequence<kBytes>& sequence) {
@@ -105,14 +105,14 @@ class CountedRow {
 
   Shared& shared_;
   Select select_;
-  const CudaSequences& all_;
+  const TopKSequences& all_;
   Word* list_;
   uint32_t capacity_;
 };
 
 template <int kBytes, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1024 / kThreads)
-    Counted(const __grid_constant__ CudaSequences all, uint32_t capacity) {
+    Counted(const __grid_constant__ TopKSequences all, uint32_t capacity) {
   using Selection = CountedRow<kBytes, kThreads>;
   __shared__ typename Selection::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads)
 template <int kBytes, int kThreads>
 class TopKCounted final : public Kernel {
  public:
-  TopKCounted(const CudaSequences& sequences, uint32_t capacity)
+  TopKCounted(const TopKSequences& sequences, uint32_t capacity)
       : sequences_(sequences), capacity_(capacity) {}
 
   static uint32_t SharedBytes(uint32_t capacity) { return 2 * capacity * sizeof(WordFor<kBytes>); }
@@ -136,14 +136,14 @@ class TopKCounted final : public Kernel {
   }
 
  private:
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   uint32_t capacity_;
 };
 
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kElements = 16 / kBytes;
   constexpr uint32_t kMaxVectors = 1024 * kVectors<kBytes>;
   const uint32_t n = sequences.n;

@@ -8,29 +8,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/data_type.h"
 #include "ops/top_k/candidate.h"
+#include "ops/top_k/plan.h"
 
 namespace anydml {
-
-// Made on the host, so that kernels are compiled per width and not per type and direction.
-struct KeyOrder {
-  bool is_float = false;
-  uint64_t flip = 0;  // toggled in every key; repeated to fill 64 bits
-};
-
-inline KeyOrder KeyOrderOf(DataType type, bool largest) {
-  const bool is_float =
-      type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
-  const bool is_signed = type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kInt32 ||
-                         type == DataType::kInt64;
-  KeyOrder order{is_float, largest ? 0 : ~uint64_t{0}};
-  if (is_signed) {
-    for (uint32_t bit = BitSize(type); bit <= 64; bit += BitSize(type))
-      order.flip ^= uint64_t{1} << (bit - 1);
-  }
-  return order;
-}
 
 // 16 bytes of a sequence: elements as loaded, or their keys.
 template <int kBytes>

@@ -42,7 +42,7 @@ class LongRow {
   };
   static constexpr uint32_t kDynamicBytes = Stages::kRingBytes + kCapacity * sizeof(Word);
 
-  __device__ LongRow(Shared* shared, unsigned char* dynamic, const CudaSequences& all, uint64_t row)
+  __device__ LongRow(Shared* shared, unsigned char* dynamic, const TopKSequences& all, uint64_t row)
       : shared_(*shared),
         select_(&shared->select, all.order),
         stages_(all, row, reinterpret_cast<uint4*>(dynamic)),
@@ -274,7 +274,7 @@ class LongRow {
   Shared& shared_;
   Select select_;
   Stages stages_;
-  const CudaSequences& all_;
+  const TopKSequences& all_;
   uint64_t row_;
   KeyOrder order_;
   Word* ring_;  // also the memory of the stages

@@ -28,7 +28,7 @@ __device__ RowMeeting<kBytes> MeetingOf(const LongRowsPlan& plan, uint32_t row, 
 // there.
 template <int kBytes>
 __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
-    LongRows(const __grid_constant__ CudaSequences all, const __grid_constant__ LongRowsPlan plan,
+    LongRows(const __grid_constant__ TopKSequences all, const __grid_constant__ LongRowsPlan plan,
              std::byte* temporary) {
   __shared__ typename LongRow<kBytes>::Shared shared;
   extern __shared__ __align__(128) unsigned char dynamic[];
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
 
 template <int kBytes>
 __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
-    SharedLongRows(const __grid_constant__ CudaSequences all, const __grid_constant__ LongRowsPlan plan,
+    SharedLongRows(const __grid_constant__ TopKSequences all, const __grid_constant__ LongRowsPlan plan,
                    std::byte* temporary) {
   __shared__ typename LongRow<kBytes>::Shared shared;
   extern __shared__ __align__(128) unsigned char dynamic[];
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(LongRow<kBytes>::kThreads, 2)
 template <int kBytes>
 class TopKLongRows final : public Kernel {
  public:
-  TopKLongRows(const CudaSequences& sequences, uint32_t blocks) : sequences_(sequences) {
+  TopKLongRows(const TopKSequences& sequences, uint32_t blocks) : sequences_(sequences) {
     const uint64_t left = sequences.count % blocks;
     const uint64_t vectors = (uint64_t{sequences.n} * kBytes - 1) / 16 + 1;
     const uint64_t most = (vectors - 1) / LongRow<kBytes>::kFirstVectors + 1;
@@ -71,7 +71,7 @@ class TopKLongRows final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
-    const CudaSequences all = Bind(sequences_, arguments);
+    const TopKSequences all = Bind(sequences_, arguments);
     constexpr uint32_t kThreads = LongRow<kBytes>::kThreads;
     constexpr uint32_t kBytesOfBlock = LongRow<kBytes>::kDynamicBytes;
     const auto rows = [](const LongRowsPlan& plan) { return static_cast<uint32_t>(plan.rows); };
@@ -103,7 +103,7 @@ class TopKLongRows final : public Kernel {
     return {first_row, rows, static_cast<uint32_t>(shares), of_each(rank), of_each(sequences_.k)};
   }
 
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   LongRowsPlan alone_;
   LongRowsPlan shared_;
 };
@@ -111,7 +111,7 @@ class TopKLongRows final : public Kernel {
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kDynamicBytes = LongRow<kBytes>::kDynamicBytes;
   constexpr uint32_t kThreads = LongRow<kBytes>::kThreads;
   if (sequences.axis[kInput] != 1) {

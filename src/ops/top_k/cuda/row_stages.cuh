@@ -13,7 +13,7 @@ class RowStages {
   using Vector = KeyVector<kBytes>;
   static constexpr uint32_t kRingBytes = kStages * kVectors * kThreads * 16;
 
-  __device__ RowStages(const CudaSequences& all, uint64_t row, uint4* ring)
+  __device__ RowStages(const TopKSequences& all, uint64_t row, uint4* ring)
       : all_(all), slots_(ring + threadIdx.x) {
     const CudaSequence<kBytes> sequence(all, row);
     from_ = sequence.AddressOfVector(0);
@@ -86,7 +86,7 @@ class RowStages {
   static __device__ Vector VectorOf(uint4 loaded) { return {{loaded.x, loaded.y, loaded.z, loaded.w}}; }
   __device__ uint4 LoadLast(uint32_t v) const { return LoadBefore(from_ + v, all_.input_end); }
 
-  const CudaSequences& all_;
+  const TopKSequences& all_;
   uint4* slots_;
   const uint4* from_;
   uint32_t vectors_;

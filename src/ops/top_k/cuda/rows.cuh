@@ -54,7 +54,7 @@ class RowSelect {
     return std::max<uint32_t>((n / KeyVector<kBytes>::kElements + 2) * 16, ListBytes(capacity));
   }
 
-  __device__ RowSelect(Shared* shared, unsigned char* dynamic, uint32_t capacity, const CudaSequences& all)
+  __device__ RowSelect(Shared* shared, unsigned char* dynamic, uint32_t capacity, const TopKSequences& all)
       : shared_(*shared),
         select_(&shared->select, all.order),
         order_(all.order),
@@ -163,7 +163,7 @@ constexpr int kBlocksOf(int threads) { return threads == 32 ? 32 : std::max(1, 1
 
 template <int kBytes, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads, kBlocksOf(kThreads))
-    Rows(const __grid_constant__ CudaSequences all, uint32_t capacity, BoundBy bound_by) {
+    Rows(const __grid_constant__ TopKSequences all, uint32_t capacity, BoundBy bound_by) {
   using Selection = RowSelect<kBytes, kThreads, kVectors>;
   __shared__ typename Selection::Shared shared;
   // Aligned as most rows are in memory, which makes asynchronous copies a tenth faster.
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOf(kThreads))
 template <int kBytes, int kThreads, int kVectors>
 class TopKRows final : public Kernel {
  public:
-  TopKRows(const CudaSequences& sequences, uint32_t capacity, BoundBy bound_by)
+  TopKRows(const TopKSequences& sequences, uint32_t capacity, BoundBy bound_by)
       : sequences_(sequences), capacity_(capacity), bound_by_(bound_by) {}
 
   bool Prepare(const DeviceTraits& device, std::string* why_not) {
@@ -205,7 +205,7 @@ class TopKRows final : public Kernel {
   }
 
  private:
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   uint32_t capacity_;
   BoundBy bound_by_;
   uint32_t shared_bytes_ = 0;
@@ -216,7 +216,7 @@ template <int kBytes>
 constexpr uint32_t kMaxCapacity = kBytes == 8 ? 4096 : 8192;  // words
 
 template <int kBytes, int kThreads, int kVectors>
-std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, BoundBy bound_by,
+std::unique_ptr<const Kernel> CreateFor(const TopKSequences& sequences, BoundBy bound_by,
                                         const DeviceTraits& device, std::string* why_not) {
   const uint32_t capacity = std::min(std::bit_ceil(2 * sequences.k + 64), kMaxCapacity<kBytes>);
   auto kernel = std::make_unique<TopKRows<kBytes, kThreads, kVectors>>(sequences, capacity, bound_by);
@@ -227,7 +227,7 @@ std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, BoundBy 
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kMaxK = kMaxCapacity<kBytes>;
   constexpr uint32_t kElements = 16 / kBytes;
   constexpr uint32_t kPerThread = 8;  // vectors

@@ -1,61 +1,15 @@
-// A top-k problem's sequences as kernels get them, and functions that read and write one.
+// What reads and writes one of a top-k problem's sequences.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "ops/top_k/cuda/key.cuh"
-#include "ops/top_k/sequences.h"
+#include "ops/top_k/plan.h"
 
 namespace anydml {
 
-// Passed by value to every kernel.
-struct CudaSequences {
-  const std::byte* input;
-  const std::byte* input_end;  // a multiple of 4 bytes after `input`
-  std::byte* value;
-  std::byte* index;
-  uint64_t input_bytes;
-  uint64_t count;  // of sequences
-  uint32_t n;
-  uint32_t k;
-  KeyOrder order;
-  bool wide_index;  // UINT64
-  LoopNest<3>::Offsets axis;
-  LoopNest<3> nest;
-};
-
-// Everything except the buffers.
-inline CudaSequences CudaSequencesOf(const TopKProblem& problem) {
-  CudaSequences all{};
-  all.nest = SequencesOf(problem, &all.axis);
-  all.input_bytes = MinimumTotalBytes(problem.input);
-  all.count = Iterations(all.nest);
-  all.n = problem.n();
-  all.k = problem.k();
-  all.order = KeyOrderOf(problem.input.type, problem.largest);
-  all.wide_index = problem.index.type == DataType::kUInt64;
-  return all;
-}
-
-inline CudaSequences Bind(CudaSequences all, const KernelArguments& arguments) {
-  all.input = arguments.inputs[0].data;
-  all.input_end = all.input + all.input_bytes;
-  all.value = arguments.outputs[0].data;
-  all.index = arguments.outputs[1].data;
-  return all;
-}
-
-// Whether every sequence is contiguous and begins at a multiple of 16 bytes (as buffers do).
-inline bool SequencesAreAligned(const CudaSequences& all, uint32_t element_bytes) {
-  if (all.axis[kInput] != 1) return false;
-  for (uint32_t d = 0; d < all.nest.rank; ++d) {
-    if (all.nest.loops[d].strides[kInput] * element_bytes % 16 != 0) return false;
-  }
-  return true;
-}
-
-// To shared memory, without occupying a register.
+// To shared memory, without a register that waits.
 inline __device__ void CopyAsync(uint4* to, const uint4* from) {
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
@@ -75,7 +29,7 @@ class CudaSequence {
   using Vector = KeyVector<kBytes>;
   static constexpr int kElements = Vector::kElements;
 
-  __device__ CudaSequence(const CudaSequences& all, uint64_t number) : all_(all) {
+  __device__ CudaSequence(const TopKSequences& all, uint64_t number) : all_(all) {
     const auto offsets = OffsetsOf(all.nest, number);
     input_ = reinterpret_cast<const Key*>(all.input) + offsets[kInput];
     value_ = reinterpret_cast<Key*>(all.value) + offsets[kValue];
@@ -137,7 +91,7 @@ class CudaSequence {
   }
 
  private:
-  const CudaSequences& all_;
+  const TopKSequences& all_;
   const Key* input_;
   Key* value_;
   uint64_t index_;

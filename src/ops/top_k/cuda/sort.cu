@@ -19,7 +19,7 @@ using SortKey = std::conditional_t<kBytes == 8, uint64_t, uint32_t>;
 
 // Inverted keys, so that the best come first, and their indices.
 template <int kBytes>
-__global__ void __launch_bounds__(kThreads) MakePairs(const __grid_constant__ CudaSequences all, uint64_t s,
+__global__ void __launch_bounds__(kThreads) MakePairs(const __grid_constant__ TopKSequences all, uint64_t s,
                                                       SortKey<kBytes>* keys, uint32_t* indices) {
   const uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= all.n) return;
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) MakePairs(const __grid_constant__ Cu
 
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    StorePlaces(const __grid_constant__ CudaSequences all, uint64_t s, const SortKey<kBytes>* keys,
+    StorePlaces(const __grid_constant__ TopKSequences all, uint64_t s, const SortKey<kBytes>* keys,
                 const uint32_t* indices) {
   const uint64_t j = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (j >= all.k) return;
@@ -56,7 +56,7 @@ class TopKSort final : public Kernel {
  public:
   using Key = SortKey<kBytes>;
 
-  TopKSort(const CudaSequences& sequences, size_t scratch_bytes)
+  TopKSort(const TopKSequences& sequences, size_t scratch_bytes)
       : sequences_(sequences),
         keys_{layout_.Add("keys", KeysBytes(), kAlignment),
               layout_.Add("sorted keys", KeysBytes(), kAlignment)},
@@ -68,7 +68,7 @@ class TopKSort final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
-    const CudaSequences all = Bind(sequences_, arguments);
+    const TopKSequences all = Bind(sequences_, arguments);
     const Buffer& memory = arguments.temporary;
     for (uint64_t s = 0; s < all.count; ++s) {
       Pairs<kBytes> pairs = {{keys_[0].template In<Key>(memory), keys_[1].template In<Key>(memory)},
@@ -93,7 +93,7 @@ class TopKSort final : public Kernel {
   uint64_t KeysBytes() const { return sequences_.n * sizeof(Key); }
   uint64_t IndicesBytes() const { return sequences_.n * sizeof(uint32_t); }
 
-  const CudaSequences sequences_;
+  const TopKSequences sequences_;
   ScratchLayout layout_;  // before its pieces
   const ScratchLayout::Piece keys_[2];
   const ScratchLayout::Piece indices_[2];
@@ -102,7 +102,7 @@ class TopKSort final : public Kernel {
 
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext&, std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   if (sequences.count > kMaxSequences) {
     *why_not = StrCat(sequences.count, " sequences are too many to sort one after the other");
     return nullptr;

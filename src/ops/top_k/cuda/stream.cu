@@ -44,7 +44,7 @@ __device__ Meeting<kBytes>* Meetings(std::byte* temporary) {
   return reinterpret_cast<Meeting<kBytes>*>(temporary);
 }
 template <int kBytes>
-__device__ WordFor<kBytes>* Found(std::byte* temporary, const CudaSequences& all, const StreamPlan& plan,
+__device__ WordFor<kBytes>* Found(std::byte* temporary, const TopKSequences& all, const StreamPlan& plan,
                                   uint64_t sequence) {
   return reinterpret_cast<WordFor<kBytes>*>(Meetings<kBytes>(temporary) + all.count) +
          sequence * plan.found_room;
@@ -52,7 +52,7 @@ __device__ WordFor<kBytes>* Found(std::byte* temporary, const CudaSequences& all
 
 template <int kBytes>
 __global__ void __launch_bounds__(kSampleThreads)
-    Sample(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
+    Sample(const __grid_constant__ TopKSequences all, StreamPlan plan, std::byte* temporary) {
   using Word = WordFor<kBytes>;
   using Select = BlockSelect<LongWords<kBytes>, kSampleThreads, 4 * kSampleThreads>;
   __shared__ typename Select::Shared shared;
@@ -129,7 +129,7 @@ class Batch {
 
 template <int kBytes>
 __global__ void __launch_bounds__(kStreamThreads, 2)
-    Stream(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
+    Stream(const __grid_constant__ TopKSequences all, StreamPlan plan, std::byte* temporary) {
   using Word = WordFor<kBytes>;
   using Select = BlockSelect<LongWords<kBytes>, kStreamThreads, 4 * kStreamThreads>;
   __shared__ typename Select::Shared shared;
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
 template <int kBytes>
 class TopKStream final : public Kernel {
  public:
-  TopKStream(const CudaSequences& sequences, const StreamPlan& plan) : sequences_(sequences), plan_(plan) {}
+  TopKStream(const TopKSequences& sequences, const StreamPlan& plan) : sequences_(sequences), plan_(plan) {}
 
   static uint32_t SampleBytes(const StreamPlan& plan) { return sizeof(WordFor<kBytes>) << plan.log2_samples; }
   static uint32_t StreamBytes(const StreamPlan& plan) { return 2 * plan.list_room * sizeof(WordFor<kBytes>); }
@@ -225,7 +225,7 @@ class TopKStream final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
-    const CudaSequences all = Bind(sequences_, arguments);
+    const TopKSequences all = Bind(sequences_, arguments);
     LaunchClusters(Sample<kBytes>, static_cast<uint32_t>(all.count), plan_.cluster, kSampleThreads,
                    SampleBytes(plan_), stream, all, plan_, arguments.temporary.data);
     LaunchEarly(Stream<kBytes>, static_cast<uint32_t>(all.count * plan_.chunks), kStreamThreads,
@@ -234,12 +234,12 @@ class TopKStream final : public Kernel {
   }
 
  private:
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   StreamPlan plan_;
 };
 
 template <int kBytes>
-StreamPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
+StreamPlan PlanOf(const TopKSequences& all, const DeviceTraits& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
@@ -263,7 +263,7 @@ StreamPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kMaxK = 40960 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMinN = 8192;
   if (sequences.axis[kInput] != 1) {

@@ -50,8 +50,8 @@ struct WordFormat {
   __device__ bool IsExact() const { return kBytes == 8 && common_bits >= 32u + __popc(index_mask); }
 };
 
-// The number of leading bits that the keys of this thread's row have in common, at most 63.
-__device__ uint32_t CommonBits(const SharedRows<8>& rows, const CudaSequences& all) {
+// How many leading bits the keys of this thread's row have in common, 63 at most.
+__device__ uint32_t CommonBits(const SharedRows<8>& rows, const TopKSequences& all) {
   uint64_t different = 1;
   const uint64_t first = ElementToKey<8>(all.order, rows.Element(threadIdx.x, 0));
 #pragma unroll 8
@@ -63,7 +63,7 @@ __device__ uint32_t CommonBits(const SharedRows<8>& rows, const CudaSequences& a
 
 // The best kPlaces of this thread's row, sorted; the best of the others goes to *rejected.
 template <int kBytes, int kPlaces, typename Word>
-__device__ void SelectFromRow(const SharedRows<kBytes>& rows, const CudaSequences& all,
+__device__ void SelectFromRow(const SharedRows<kBytes>& rows, const TopKSequences& all,
                               WordFormat<kBytes, Word> format, Word (&best)[kPlaces], Word* rejected) {
   constexpr int kElements = KeyVector<kBytes>::kElements;
   constexpr int kStep = kPlaces > kElements ? kPlaces : kElements;  // whole vectors and whole lists
@@ -103,7 +103,7 @@ __device__ void SelectFromRow(const SharedRows<kBytes>& rows, const CudaSequence
 
 // Corrects the order of `best` where short words do not determine it.
 template <int kBytes, int kPlaces>
-__device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const CudaSequences& all,
+__device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const TopKSequences& all,
                              WordFormat<kBytes, uint32_t> format, uint32_t (&best)[kPlaces],
                              uint32_t rejected) {
   if (format.IsExact()) return;
@@ -138,7 +138,7 @@ __device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const CudaSequences
 
 template <int kBytes, int kPlaces>
 __global__ void __launch_bounds__(kThreads<kBytes>)
-    Threads(const __grid_constant__ CudaSequences all, bool contiguous, uint32_t index_mask) {
+    Threads(const __grid_constant__ TopKSequences all, bool contiguous, uint32_t index_mask) {
   extern __shared__ __align__(16) unsigned char dynamic[];
   const SharedRows<kBytes> rows(reinterpret_cast<uint4*>(dynamic), all.n);
   // The places of a row are contiguous; an odd pitch keeps the lanes' rows in different banks.
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads<kBytes>)
 template <int kBytes, int kPlaces>
 class TopKThreads final : public Kernel {
  public:
-  explicit TopKThreads(const CudaSequences& sequences) : sequences_(sequences) {
+  explicit TopKThreads(const TopKSequences& sequences) : sequences_(sequences) {
     constexpr uint32_t kElements = 16 / kBytes;
     const uint32_t n = sequences.n;
     const bool whole = n % kElements == 0;
@@ -214,14 +214,14 @@ class TopKThreads final : public Kernel {
  private:
   static constexpr uint32_t kMaxSharedBytes = kThreads<kBytes> * (kMaxElements * kBytes + (kPlaces + 1) * 4);
 
-  CudaSequences sequences_;
+  TopKSequences sequences_;
   bool contiguous_;
   uint32_t index_mask_;
   uint32_t shared_bytes_;
 };
 
 template <int kBytes, int kPlaces>
-std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, const DeviceTraits& device,
+std::unique_ptr<const Kernel> CreateFor(const TopKSequences& sequences, const DeviceTraits& device,
                                         std::string* why_not) {
   auto kernel = std::make_unique<TopKThreads<kBytes, kPlaces>>(sequences);
   if (!kernel->Allow(device, why_not)) return nullptr;
@@ -231,7 +231,7 @@ std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, const De
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   constexpr uint32_t kMaxPlaces = kBytes == 8 ? 16 : 32;
   constexpr uint64_t kMinRows = 1 << 14;  // fewer do not fill the device
   if (sequences.n > kMaxElements || sequences.k > kMaxPlaces) {

@@ -18,7 +18,7 @@ constexpr uint32_t kTile = 64;  // sequences, and elements of each
 // written.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    Transpose(const __grid_constant__ CudaSequences all, UnsignedOf<kBytes>* rows) {
+    Transpose(const __grid_constant__ TopKSequences all, UnsignedOf<kBytes>* rows) {
   constexpr uint32_t kPitch = kTile + std::max(1, 4 / kBytes);  // an odd number of banks
   constexpr uint32_t kStep = kThreads / kTile;
   __shared__ UnsignedOf<kBytes> tile[kTile][kPitch];
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
 // The same if elements are closer to each other than sequences: lanes are elements.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    Gather(const __grid_constant__ CudaSequences all, UnsignedOf<kBytes>* rows) {
+    Gather(const __grid_constant__ TopKSequences all, UnsignedOf<kBytes>* rows) {
   const uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (at >= all.count * all.n) return;
   rows[at] = __ldg(CudaSequence<kBytes>(all, at / all.n).AddressOf(at % all.n));
@@ -56,14 +56,14 @@ __global__ void __launch_bounds__(kThreads)
 template <int kBytes>
 class TopKTransposed final : public CompositeKernel {
  public:
-  TopKTransposed(const CudaSequences& sequences, LoweredOperator of_rows)
+  TopKTransposed(const TopKSequences& sequences, LoweredOperator of_rows)
       : sequences_(sequences),
         rows_(AddScratch("rows", sequences.count * sequences.n * kBytes)),
         of_rows_(AddPart(of_rows.implementation, std::move(of_rows.kernel))) {}
 
   Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
-    const CudaSequences all = Bind(sequences_, arguments);
+    const TopKSequences all = Bind(sequences_, arguments);
     const Buffer rows = rows_.In(arguments.temporary);
     auto* const elements = reinterpret_cast<UnsignedOf<kBytes>*>(rows.data);
     const uint32_t rank = all.nest.rank;
@@ -83,13 +83,13 @@ class TopKTransposed final : public CompositeKernel {
     return static_cast<uint32_t>((dividend + divisor - 1) / divisor);
   }
 
-  const CudaSequences sequences_;
+  const TopKSequences sequences_;
   const ScratchLayout::Piece rows_;
   const uint32_t of_rows_;
 };
 
-// The remaining problem: a dimension per loop over the sequences, then the axis.
-TopKProblem ProblemOfRows(const TopKProblem& problem, const CudaSequences& all) {
+// The problem that is left: a dimension per loop over the sequences, then the axis.
+TopKProblem ProblemOfRows(const TopKProblem& problem, const TopKSequences& all) {
   TopKProblem rows = problem;
   TensorDesc* const tensors[] = {&rows.input, &rows.value, &rows.index};
   const uint32_t rank = all.nest.rank;
@@ -112,7 +112,7 @@ TopKProblem ProblemOfRows(const TopKProblem& problem, const CudaSequences& all) 
 template <int kBytes>
 std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
                                      std::string* why_not) {
-  const CudaSequences sequences = CudaSequencesOf(problem);
+  const TopKSequences sequences = TopKSequencesOf(problem);
   const uint64_t elements = sequences.count * sequences.n;
   if (sequences.axis[kInput] == 1) {
     *why_not = "the elements of a sequence are neighbours already";
