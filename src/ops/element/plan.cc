@@ -1,12 +1,13 @@
+#include "ops/element/plan.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include "base/status.h"
-#include "ops/element/cuda/machine.cuh"
 #include "ops/element/ordered_loops.h"
 
-namespace anydml::element_cuda {
+namespace anydml::element_device {
 namespace {
 
 constexpr uint32_t kAccessBytes = 16;  // the largest access of an instruction
@@ -343,4 +344,4 @@ bool IsAligned(const Machine& machine, uint32_t operands) {
   return true;
 }
 
-}  // namespace anydml::element_cuda
+}  // namespace anydml::element_device

@@ -1,0 +1,131 @@
+// How a GPU runs element programs. Plain data, the same for every GPU backend, which adds addresses and
+// launches: a small machine with an accumulator. A thread has a few elements of the
+// output. It brings the elements of all inputs into the block's memory first, so that all of them are on
+// their way at the same time; then it goes through the program's steps. The accumulator is in registers;
+// other values, which steps may name by a number, are in the thread's own places of the block's memory
+// (slots), as registers cannot be numbered at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ops/device/nest.h"
+#include "ops/element/problem.h"
+
+namespace anydml::element_device {
+
+inline constexpr uint32_t kThreads = 256;
+inline constexpr uint32_t kMaxSteps = 40;
+inline constexpr uint32_t kMaxOperands = 12;
+inline constexpr uint32_t kMaxConstants = 8;
+inline constexpr uint32_t kRegisterBytes = 32;  // of a thread's elements: 8 of 32 bits, or 4 of 64
+
+// A thread's elements come in groups of neighbours in the innermost loop; groups of neighbouring threads are
+// neighbours, so that a warp's accesses are. How a group's elements lie in a tensor:
+enum class Access : uint8_t {
+  kVector,    // neighbours at a multiple of the group's size
+  kRepeated,  // one and the same
+  kSingle,    // anywhere
+  kTile,      // neighbours are in another loop: a tile is read along it, by the whole block
+};
+
+struct MachineOperand {
+  std::byte* data = nullptr;
+  DataType type = DataType::kUnknown;
+  uint8_t bits = 0;  // of an element
+  Access access = Access::kSingle;
+  bool in_order = false;                    // element i of all is at offset i
+  uint64_t strides[kMaxElementLoops] = {};  // in elements
+};
+
+// How elements in a slot become numbers in a register of 32 bits.
+enum class Form : uint8_t {
+  kWords,  // they are
+  kHalfToFloat,
+  kInt8,
+  kUInt8,
+  kInt16,
+  kUInt16,
+  kInt8ToFloat,
+  kUInt8ToFloat,
+  kInt16ToFloat,
+  kUInt16ToFloat,
+  kInt32ToFloat,
+  kUInt32ToFloat,
+  kConstant,  // not in a slot
+};
+
+// Where a step finds the elements of a source.
+struct Source {
+  enum Kind : uint8_t { kNone, kAccumulator, kConstant, kSlot };
+  Kind kind = kNone;
+  uint8_t index = 0;  // of the slot or constant
+  bool is_tile = false;
+  uint8_t type = 0;  // DataType of the slot's elements
+  uint8_t to = 0;    // the Class that they are converted to
+  Form form = Form::kWords;
+};
+
+// Brings sources, the first one into the accumulator; applies a function to them; keeps and stores its
+// result.
+struct Step {
+  enum Flags : uint8_t { kFirst = 1, kSecond = 2, kThird = 4, kKeep = 8, kStore = 16 };
+
+  uint16_t code = 0;     // of the function and class, as the machine numbers them
+  uint8_t flags = 0;     // what there is to do
+  uint8_t slot = 0;      // where the result is kept
+  uint8_t output = 0;    // the operand that it is stored to
+  bool uniform = false;  // the same for all elements
+  Source sources[3];
+  Instruction instruction = {};
+};
+// A step that only stores what it brings.
+inline constexpr uint16_t kNoFunction = 0xFFFF;
+
+constexpr uint16_t NarrowCode(ElementFunction function, Class type) {
+  return static_cast<uint16_t>(static_cast<uint32_t>(function) * 3 + static_cast<uint32_t>(type));
+}
+constexpr uint16_t WideCode(ElementFunction function, Class type) {
+  return static_cast<uint16_t>(static_cast<uint32_t>(function) * kClassCount + static_cast<uint32_t>(type));
+}
+
+// What a kernel is given: 4 KiB at most.
+struct Machine {
+  uint64_t elements = 1;
+  uint32_t steps_end = 0;
+  uint32_t inputs = 0;      // operands that are loaded, input i into slot i; outputs come after them
+  uint32_t slot_bytes = 0;  // for all threads of a block
+  uint32_t log2_group = 0;
+  uint32_t rank = 0;
+  // Tiles of the last two loops, instead of elements in their order.
+  bool tiled = false;
+  uint32_t log2_rows = 0;
+  uint32_t log2_columns = 0;
+  FastDivisor row_tiles;
+  FastDivisor column_tiles;
+
+  FastDivisor sizes[kMaxElementLoops];  // outermost first
+  uint64_t constants[kMaxConstants] = {};
+  MachineOperand operands[kMaxOperands];
+  Step steps[kMaxSteps];
+};
+static_assert(sizeof(Machine) <= 4096);
+
+// A machine, and what the host needs to start it.
+struct MachinePlan {
+  Machine machine;
+  uint32_t operands = 0;
+  uint8_t bindings[kMaxOperands] = {};  // inputs, then outputs: their numbers among the problem's
+  bool wide = false;                    // registers of 64 bits
+  uint64_t blocks = 0;
+  uint32_t shared_bytes = 0;
+};
+
+// Fails with a reason in *why_not. Without `with_groups` the operands may be aligned to their elements only.
+bool MakePlan(const ElementProblem& problem, bool with_groups, MachinePlan* plan, std::string* why_not);
+
+// Whether the operands' addresses are as the plan needs them.
+bool IsAligned(const Machine& machine, uint32_t operands);
+
+}  // namespace anydml::element_device
