@@ -18,7 +18,7 @@ constexpr uint64_t kMostBlockBytes = uint64_t{1} << 18;
 
 // The axes along which the operator reads many elements for one; null where its rows are computed together.
 const std::vector<uint32_t>* AxesOfReader(const GraphOperator& reader) {
-  if (reader.op->traits.rows != Rows::kInBlocks) return nullptr;
+  if (reader.op->traits.rows != RowUse::kInBlocks) return nullptr;
   const int field = FindField(*reader.desc.schema, "Axes");
   return std::get_if<std::vector<uint32_t>>(&reader.desc.fields[static_cast<size_t>(field)]);
 }

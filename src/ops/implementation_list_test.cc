@@ -171,10 +171,10 @@ TEST(Registry, OperatorsStateTheirTraits) {
     const char* const name = FindOperator(static_cast<OperatorType>(op->type))->name;
     EXPECT_NE(traits.layout, nullptr) << name;
     EXPECT_NE(traits.strides, Strides::kUnstated) << name;
-    EXPECT_NE(traits.rows, Rows::kUnstated) << name;
+    EXPECT_NE(traits.rows, RowUse::kUnstated) << name;
     EXPECT_NE(traits.work_bytes, nullptr) << name;
     // FusePrologues looks for the sets there.
-    if (traits.rows == Rows::kInBlocks) {
+    if (traits.rows == RowUse::kInBlocks) {
       EXPECT_GE(FindField(*FindOperator(static_cast<OperatorType>(op->type)), "Axes"), 0) << name;
     }
   }

@@ -41,7 +41,7 @@ enum class Strides : uint8_t {
 };
 
 // Whether kernels of the operator can be called for a few rows at a time (graph/fuse_prologue.cc).
-enum class Rows : uint8_t {
+enum class RowUse : uint8_t {
   kUnstated,
   kTogether,
   kInBlocks,  // sets of elements along `Axes` do not depend on each other
@@ -50,7 +50,7 @@ enum class Rows : uint8_t {
 struct OperatorTraits {
   LayoutPreference (*layout)(const OperatorDesc& desc, const DeviceTraits& device) = nullptr;
   Strides strides = Strides::kUnstated;
-  Rows rows = Rows::kUnstated;
+  RowUse rows = RowUse::kUnstated;
   // How much work a kernel on the host may be at most (ops/work.h).
   double (*work_bytes)(const OperatorDesc& desc) = nullptr;
 
@@ -65,7 +65,7 @@ struct OperatorTraits {
     copy.strides = value;
     return copy;
   }
-  constexpr OperatorTraits With(Rows value) const {
+  constexpr OperatorTraits With(RowUse value) const {
     OperatorTraits copy = *this;
     copy.rows = value;
     return copy;
@@ -78,7 +78,9 @@ struct OperatorTraits {
 };
 
 // An operator that a graph leaves as the client describes it.
-inline constexpr OperatorTraits kPlainTraits = {
-    .layout = LayoutAsGiven, .strides = Strides::kMatter, .rows = Rows::kTogether, .work_bytes = UnknownWork};
+inline constexpr OperatorTraits kPlainTraits = {.layout = LayoutAsGiven,
+                                                .strides = Strides::kMatter,
+                                                .rows = RowUse::kTogether,
+                                                .work_bytes = UnknownWork};
 
 }  // namespace anydml

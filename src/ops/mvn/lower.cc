@@ -213,9 +213,9 @@ std::span<const Operator> MvnOperators() {
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization), CheckAffine, Lower<Problem0>, Infer,
        MvnProblem::kFamily, kNormalization},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization1), Check1, Lower<Problem1>, Infer,
-       MvnProblem::kFamily, kNormalization.With(Rows::kInBlocks)},
+       MvnProblem::kFamily, kNormalization.With(RowUse::kInBlocks)},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization2), Check2, Lower<Problem2>, Infer,
-       MvnProblem::kFamily, kNormalization.With(Rows::kInBlocks)},
+       MvnProblem::kFamily, kNormalization.With(RowUse::kInBlocks)},
       {static_cast<uint32_t>(OperatorType::kLpNormalization), CheckLp, Lower<ProblemLp>, Infer,
        MvnProblem::kFamily, kPlainTraits},
   };

@@ -57,7 +57,7 @@ Status Infer(OperatorDesc* desc) {
 
 Operator Make(OperatorType type) {
   OperatorTraits traits = kPlainTraits.With(WorkOfReduction);
-  if (type == OperatorType::kReduce) traits = traits.With(AnyLayout).With(Rows::kInBlocks);
+  if (type == OperatorType::kReduce) traits = traits.With(AnyLayout).With(RowUse::kInBlocks);
   return {static_cast<uint32_t>(type), Check, Lower, Infer, ReduceProblem::kFamily, traits};
 }
 

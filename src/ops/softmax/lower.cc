@@ -60,7 +60,7 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(const Row& row) {
-  OperatorTraits traits = kPlainTraits.With(row.has_axes ? Rows::kInBlocks : Rows::kTogether);
+  OperatorTraits traits = kPlainTraits.With(row.has_axes ? RowUse::kInBlocks : RowUse::kTogether);
   if (row.kind != SoftmaxKind::kHardmax) traits = traits.With(WorkOfSoftmax);
   return {static_cast<uint32_t>(row.type), Check, Lower, Infer, SoftmaxProblem::kFamily, traits};
 }
