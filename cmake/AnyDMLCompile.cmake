@@ -91,7 +91,7 @@ endif()" COMPONENT ${component})
   endforeach()
 endfunction()
 
-# Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.
+# Hardening (tests/install/hardening_test.sh checks the result). Sanitizers have their own checks.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)

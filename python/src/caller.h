@@ -37,7 +37,7 @@ struct Caller {
 
 inline constexpr const char* kCallerName = "anydml.caller";  // of capsules with a Caller
 
-// What a call has at most; operators with more tensors take the long way.
+// The most tensors of a call; operators with more take the slow path.
 inline constexpr size_t kMaxTensors = 16;
 using Addresses = std::array<void*, kMaxTensors>;
 

@@ -117,7 +117,7 @@ std::shared_ptr<MemoryUse> UseIn(const std::shared_ptr<Memory>& memory, uintptr_
 std::shared_ptr<Device> Open(const std::string& adapter) {
   std::shared_ptr<Device> device;
   const Status status = WithoutGil([&] { return Device::Open(adapter, &device); });
-  // "There is no such adapter" is nothing that is still to be implemented.
+  // A missing adapter is no NotImplementedError.
   if (status.code() == Code::kUnsupported || status.code() == Code::kNotImplemented) {
     Raise(PyExc_RuntimeError, status.message());
   }

@@ -19,9 +19,9 @@ namespace py = pybind11;
 namespace anydml::python {
 namespace {
 
-// name, TensorProto.DataType, sizes (None where any is fine) or None
+// name, TensorProto.DataType, sizes (None for any size) or None
 using PySignature = std::tuple<py::str, int32_t, std::optional<std::vector<std::optional<int64_t>>>>;
-// TensorProto.DataType, sizes, address, bytes: packed elements that the caller keeps
+// TensorProto.DataType, sizes, address, bytes: packed elements that the caller keeps alive
 using PyInput = std::tuple<int32_t, std::vector<int64_t>, uintptr_t, uint64_t>;
 using PyOutput = std::tuple<py::str, int32_t, std::vector<int64_t>, py::object>;
 // seconds of the run, and of its nodes: name, seconds, calls

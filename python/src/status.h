@@ -39,7 +39,8 @@ Status Caught(Body&& body) {
     return body();
   } catch (const std::bad_alloc&) {
     return Status(Code::kOutOfMemory, "out of memory");  // short: takes no memory itself
-  } catch (const std::length_error&) {                   // of a container: more than there may ever be
+  } catch (const std::length_error&) {                   // thrown by a container that would exceed its
+                                                         // maximum size
     return Status(Code::kOutOfMemory, "out of memory");
   } catch (const std::exception& error) {
     return Status(Code::kFail, error.what());

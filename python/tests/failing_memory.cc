@@ -8,7 +8,7 @@
 
 namespace {
 
-std::atomic<int64_t> g_until_failure{-1};  // allocations that still succeed; negative: all do
+std::atomic<int64_t> g_until_failure{-1};  // allocations that will still succeed; negative: all
 
 void* Allocate(size_t bytes, size_t alignment) {
   if (g_until_failure.load(std::memory_order_relaxed) >= 0 && g_until_failure.fetch_sub(1) == 0)

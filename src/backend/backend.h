@@ -22,8 +22,8 @@ struct AdapterInfo {
   uint64_t luid = 0;
   uint32_t vendor_id = 0;  // PCI ids; clients reject 0x1414 (Microsoft's software adapters)
   uint32_t device_id = 0;
-  uint64_t dedicated_bytes = 0;    // memory of its own
-  uint64_t shared_bytes = 0;       // host memory that it can use
+  uint64_t dedicated_bytes = 0;    // the adapter's own memory
+  uint64_t shared_bytes = 0;       // host memory that the adapter can use
   bool unified_memory = false;     // default heaps are host memory
   bool takes_host_memory = false;  // Adopt takes memory of the host
   bool is_gpu = false;

@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kCopyAlignment = 256;  // the most that a kernel expects (KernelArguments::persistent)
+constexpr uint64_t kCopyAlignment = 256;  // the strictest that kernels expect (KernelArguments::persistent)
 
 struct FreeAligned {
   void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kCopyAlignment}); }
@@ -21,7 +21,7 @@ HostMemory Allocate(uint64_t bytes) {
   return HostMemory(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kCopyAlignment})));
 }
 
-// Operands that share bytes on the device share them on the host: an output may take an input's place.
+// Operands that share bytes on the device share them on the host, too: an output may be in an input's place.
 class HostCopies {
  public:
   void Add(const Buffer& buffer) {
@@ -72,7 +72,7 @@ class HostCopies {
     HostMemory memory;
 
     uint64_t size() const { return static_cast<uint64_t>(end - begin); }
-    // As far from a multiple of the alignment as on the device.
+    // The same offset from a multiple of the alignment as on the device.
     std::byte* host() const { return memory.get() + reinterpret_cast<uintptr_t>(begin) % kCopyAlignment; }
   };
   std::vector<Block> blocks_;
@@ -87,7 +87,7 @@ Status HostRunner::RunOnHost(const Kernel& kernel, const KernelArguments& argume
   for (const Buffer& buffer : arguments.outputs) copies.Add(buffer);
   copies.Add(arguments.persistent);
   copies.Allocate();
-  // Outputs, too: what lies between their elements stays as it is.
+  // Outputs are copied, too: the bytes between their elements must not change.
   ANYDML_RETURN_IF_ERROR(copies.Fill(
       [&](std::byte* host, const std::byte* device, uint64_t bytes) { return Read(host, device, bytes); }));
 
@@ -102,7 +102,7 @@ Status HostRunner::RunOnHost(const Kernel& kernel, const KernelArguments& argume
   on_host.persistent = copies.On(arguments.persistent);
   on_host.data_errors = arguments.data_errors;
   {
-    const DefaultEnvironment environment;  // the thread may be the application's
+    const DefaultEnvironment environment;  // the thread may belong to the application
     ANYDML_RETURN_IF_ERROR(initialize ? kernel.Initialize(on_host) : kernel.Run(on_host));
   }
 

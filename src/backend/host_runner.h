@@ -16,7 +16,7 @@ class HostRunner : public HostAccess {
  private:
   // Whether the stream can be waited for now.
   virtual Status Check() { return {}; }
-  // Behind everything that the stream was given before; complete when they return.
+  // After everything that the stream was given before; complete on return.
   virtual Status Read(std::byte* host, const std::byte* device, uint64_t bytes) = 0;
   virtual Status Write(std::byte* device, const std::byte* host, uint64_t bytes) = 0;
 };

@@ -27,7 +27,7 @@ constexpr DeviceTraits WithUnits() {
 }
 constexpr DeviceTraits kDevices[] = {WithUnits(), WithLanes(8)};
 
-// Small whole numbers, whose sums are exact in any order.
+// Small integers, whose sums are exact in any order.
 class LayoutGraph : public GraphUnderTest {
  public:
   uint32_t Numbers(const TensorDesc& tensor) {

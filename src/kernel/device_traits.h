@@ -16,8 +16,8 @@ class Column;  // ops/column.h
 // The order of a convolution's elements in memory with which a device's kernels are fast.
 enum class ConvolutionChannels : uint8_t {
   kAsGiven,
-  kFillVectors,  // channels are neighbours where they fill wide vectors
-  kFillUnits,    // channels are neighbours where they are whole units (DeviceTraits::unit_bytes)
+  kFillVectors,  // channels last (NHWC) if they fill wide vectors
+  kFillUnits,    // channels last (NHWC) if they fill whole units (DeviceTraits::unit_bytes)
 };
 
 inline constexpr uint32_t kAllDataTypes = (1u << kDataTypeCount) - 2;  // all but UNKNOWN
@@ -31,10 +31,9 @@ struct DeviceTraits {
   // Kernels run on threads of this process, in its memory. They may pack constants when a graph is
   // initialised.
   bool is_host = false;
-  // Kernels can be called for a few rows at a time, and what one leaves for the next stays in a cache.
+  // Kernels can be called for a few rows at a time, and the results stay in a cache for the next kernel.
   bool runs_blocks_of_rows = false;
-  // Kernels load and store so many bytes at once: in a graph, operands that they take begin at multiples of
-  // it.
+  // Kernels load and store this many bytes at once; in a graph, their operands are aligned to it.
   uint32_t unit_bytes = 1;
   // The types that its kernels take, as a bit for each (1 << DataType). Operators with others run on the
   // host.
@@ -45,7 +44,7 @@ struct DeviceTraits {
   bool keeps_denormals = true;
   bool fuses_multiply_add = true;  // an explicit fused multiply-add rounds once, and nothing else is fused
   ConvolutionChannels convolution_channels = ConvolutionChannels::kAsGiven;
-  uint32_t vector_lanes = 0;  // of FLOAT32, for kFillVectors; 0: those of the CPU this runs on
+  uint32_t vector_lanes = 0;  // FLOAT32 lanes per vector, for kFillVectors; 0: those of the CPU this runs on
 
   int ordinal = 0;                      // the device's index within its backend
   uint32_t multiprocessors = 1;         // on a CPU: its threads

@@ -10,7 +10,7 @@ namespace {
 // The most weights per graph, or this share of all weights, whichever is more, because they are in memory
 // twice. A cut costs some time, since nothing is fused across it.
 constexpr uint64_t kWeightBytes = uint64_t{32} << 20;
-// On a GPU, which has its own memory, and where what is left at a cut goes to memory in another order.
+// On a GPU, which has its own memory, and where tensors at a cut are converted to another layout.
 constexpr uint64_t kCopiedWeightBytes = uint64_t{1} << 30;
 constexpr uint64_t kWeightShare = 8;
 

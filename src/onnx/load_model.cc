@@ -45,7 +45,7 @@ class FileDescriptor {
   const int number_;
 };
 
-// Not blocked by a pipe that nobody writes to.
+// O_NONBLOCK: does not wait for the writer of a pipe.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 // `file` is -1, and errno says why, where it could not be opened.
@@ -82,8 +82,7 @@ class FolderFiles final : public ExternalFiles {
   }
 
  private:
-  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that
-  // leads outside is not.
+  // Resolves links: a model's folder may itself be a link, but a file in it must not lead outside.
   Status Resolve(const std::string& location, std::filesystem::path* folder,
                  std::filesystem::path* out) const {
     std::error_code error;

@@ -90,7 +90,7 @@ struct Model {
   std::map<std::string, int64_t> opsets;  // by domain
   GraphProto graph;
   std::vector<FunctionProto> functions;
-  uint64_t weight_bytes = 0;          // of initializers, in the file and outside
+  uint64_t weight_bytes = 0;          // of initializers, inside and outside the file
   std::vector<std::string> warnings;  // about what is wrong in the file and read all the same: sentences
 };
 

@@ -39,7 +39,7 @@ struct ProgramValue {
 // "Conv-11 ("conv1")", as sentences name a node.
 std::string Title(const ProgramNode& node);
 
-// A value of a graph around this one.
+// A value of an enclosing graph.
 struct Capture {
   ValueId inner;
   ValueId outer;

@@ -178,7 +178,7 @@ Status ParseTensor(Bytes message, const Blob& file, ExternalFiles* external, std
   if (fields.type == ElementType::kString) return {};  // its users refuse it
   const std::optional<uint64_t> bytes = PackedBytes(fields.type, fields.dims);
   if (!bytes) {
-    if (BitsOf(fields.type) == 0) return {};  // whoever uses it refuses it
+    if (BitsOf(fields.type) == 0) return {};  // its users refuse it
     return InvalidArgument("its sizes are ", ShapeToString(fields.dims), ", which no tensor has");
   }
   if (fields.external) return TakeExternal(fields, external, *bytes, out);

@@ -61,7 +61,7 @@ TEST_F(OnnxRefusal, AttributesOfAnotherKind) {
   EXPECT_EQ(FailureOf(13, "Relu", {x}, {FloatAttribute("axis", 1)}), "");
 }
 
-// Old files do not say the kind.
+// Old files do not contain the kind.
 TEST_F(OnnxRefusal, AttributesOfNoKind) {
   Attribute alpha = FloatAttribute("alpha", 0.5f);
   alpha.kind = AttributeKind::kUndefined;

@@ -235,7 +235,7 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
   if (!std::exchange(values_are_empty_, false)) values_.assign(program_.values().size(), {});
   device_seconds_.reset();
   iterations_ = 0;
-  const Part* whole = nullptr;  // what alone made values
+  const Part* whole = nullptr;  // the only part that made values
   bool read_back = false;
   for (size_t i = 0; i < inputs.size(); ++i) values_[program_.inputs()[i]] = std::move(inputs[i]);
   for (size_t i = 0; i < captured.size(); ++i) values_[program_.captures()[i].inner] = std::move(captured[i]);

@@ -43,7 +43,7 @@ class ProgramRunner {
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
   // Asked before every iteration of a loop; an error ends the run.
   void set_poll(std::function<Status()> poll) { poll_ = std::move(poll); }
-  // Told of every part that is compiled what was done: lines.
+  // Called for every compiled part with lines that explain it.
   void set_explain(std::function<void(const std::string&)> explain) { explain_ = std::move(explain); }
 
   // From now on programs of a single part measure how long their graphs take.

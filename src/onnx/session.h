@@ -45,7 +45,7 @@ class ModelSession {
   void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
   // Asked before every iteration of a loop; an error ends the run. Loops run as long as the model likes.
   void set_poll(std::function<Status()> poll) { runner_->set_poll(std::move(poll)); }
-  // Told of every part of the model that is compiled what was folded, fused and chosen: lines.
+  // Called for every compiled part of the model with lines about what was folded, fused and chosen.
   void set_explain(std::function<void(const std::string&)> explain) {
     runner_->set_explain(std::move(explain));
   }
@@ -83,7 +83,7 @@ struct ModelReport {
   uint32_t feature_level = 0;                 // the lowest that accepts everything
   uint64_t parameters = 0;
   uint64_t weight_bytes = 0;
-  uint64_t intermediate_bytes = 0;  // that are needed at a time, at most, before anything is fused
+  uint64_t intermediate_bytes = 0;  // the most that is needed at a time, before fusion
   // Why from some node on only operators' names were looked at; empty: everything was.
   std::string names_only;
 };

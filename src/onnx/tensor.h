@@ -46,7 +46,7 @@ DataType DmlType(ElementType type);
 // Whether ONNX has it, for all that is known here.
 bool IsKnown(ElementType type);
 
-// 0 for strings and types that the reader does not know.
+// 0 for strings and types unknown to the reader.
 uint32_t BitsOf(ElementType type);
 
 constexpr bool IsFloat(ElementType type) {

@@ -53,7 +53,7 @@ struct Implementation {
 // Why the device's kernels are out before a problem of these types (bits as in DeviceTraits::data_types) is
 // looked at: the host was forced, or the device lacks a type. Empty otherwise.
 std::string WhyNotOnDevice(const LowerContext& context, uint32_t data_types);
-// For ChooseKernel, where a device has no implementation.
+// For ChooseKernel, if a device has no implementation.
 bool MayRunOnHost(const LowerContext& context);
 LowerContext HostContextOf(const LowerContext& context);
 // `why`: the reasons of the device's implementations.

@@ -107,7 +107,7 @@ TEST(ImplementationList, TheDeviceIsCurrentWhileAnImplementationIsCreated) {
       ChooseKernel(std::span<const Implementation<FakeProblem>>(asking), {true}, {.device = &device}, &out)
           .message(),
       "no implementation fits (gpu.here: device 3)");
-  EXPECT_EQ(current, 7);  // the application's choice
+  EXPECT_EQ(current, 7);  // the application's choice is restored
 }
 
 SoftmaxProblem SmallSoftmax() {
@@ -136,7 +136,7 @@ TEST(HostFallback, RunsWhatTheDeviceLacks) {
   ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
   EXPECT_EQ(out.implementation, "abacus.small");
 
-  // A problem that none of the family's takes, and a family that the column does not have.
+  // A problem that no implementation of the family takes, and a family that the column does not have.
   problem.input.sizes[1] = problem.output.sizes[1] = 4;
   ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
   EXPECT_EQ(out.implementation, "host:cpu.blocks");
@@ -147,7 +147,8 @@ TEST(HostFallback, RunsWhatTheDeviceLacks) {
   KernelArguments nothing;
   EXPECT_EQ(out.kernel->Run(nothing).code(), Code::kUnsupported);  // no stream that could copy operands
 
-  // The fastest or a certain one on the host by force; neither for parts nor when it is forbidden.
+  // Forces the fastest host implementation or a named one; neither works for parts of a kernel or while
+  // fallback is forbidden.
   problem = SmallSoftmax();
   context.implementation = "host:";
   ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());

@@ -95,7 +95,7 @@ using LowerFunction = std::function<Status(const LowerContext& context, LoweredO
 Status LowerOrRunOnHost(const OperatorDesc& desc, const LowerContext& context, const LowerFunction& lower,
                         LoweredOperator* out);
 
-// Operator::lower, with the operator's name before the sentence of a failure.
+// Operator::lower; prefixes the message of a failure with the operator's name.
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
                      LoweredOperator* out);
 

@@ -12,9 +12,9 @@ namespace anydml {
 
 // Which order of the elements in memory an operator is fast with (graph/layouts.cc).
 enum class LayoutPreference : uint8_t {
-  kChannels,      // reads and writes neighbouring channels
-  kChannelsOnly,  // the same, but gains nothing where only its input or only its output has them
-  kAgreement,     // any order, but the same one in all tensors
+  kChannels,      // fast with contiguous channels
+  kChannelsOnly,  // the same, but only if both input and output have them
+  kAgreement,     // any order, but the same in all tensors
   kAny,
   kAsGiven,
 };

@@ -36,7 +36,7 @@ double MatrixWork(const OperatorDesc& desc, double matrix_bytes) {
   return kProductBytes * products + matrix_bytes * Elements({&output}) / (rows * columns);
 }
 
-// Forward, each element of the output meets the filter of its channel; backward, each of the input.
+// Forward, each output element is multiplied with the filter of its channel; backward, each input element.
 double ConvolutionWork(const OperatorDesc& desc, double matrix_bytes) {
   const double met = std::max(Elements(desc, "InputTensor"), Elements(desc, "OutputTensor"));
   const double products = met * Elements(desc, "FilterTensor") / desc.tensor("FilterTensor")->sizes[0];

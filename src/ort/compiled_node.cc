@@ -142,7 +142,7 @@ Status CompiledNode::Run(OrtKernelContext* context) {
   const bool on_cpu = std::find(cpu_sizes_.begin(), cpu_sizes_.end(), SizesOf(inputs)) != cpu_sizes_.end();
   Status status;
   if (!on_cpu) status = runner_->Run(inputs, {}, &outputs);
-  if (!status.ok()) device_.session->Discard();  // what was recorded until then
+  if (!status.ok()) device_.session->Discard();  // drops what was recorded until then
   if (on_cpu || (!status.ok() && device_.has_fallback)) {
     outputs.clear();
     const Status theirs = RunOnCpu(status, &inputs, &outputs);

@@ -39,7 +39,7 @@ class CompiledNode : public OrtNodeComputeInfo {
   // What `runner_` could not do, for the reason `why`.
   Status RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>* inputs,
                   std::vector<onnx::RuntimeValue>* outputs);
-  // To where onnxruntime wants it: complete after the device's next execution.
+  // Writes to onnxruntime's memory; complete after the device's next execution.
   Status WriteOutput(OrtKernelContext* context, size_t index, onnx::RuntimeValue* value);
   Status WriteToDevice(onnx::RuntimeValue* value, void* memory);
   bool IsOnDevice(const OrtValue* value) const;
@@ -49,7 +49,7 @@ class CompiledNode : public OrtNodeComputeInfo {
   onnx::Model model_;
   std::unique_ptr<onnx::Program> program_;
   std::unique_ptr<onnx::ProgramRunner> runner_;
-  std::vector<size_t> input_positions_;  // of the program's inputs among the fused node's
+  std::vector<size_t> input_positions_;  // positions of the program's inputs among the fused node's
   std::unique_ptr<CpuSession> cpu_;      // as soon as it is needed
   // Sizes of inputs for which only the CPU session gave results, the latest last.
   std::deque<std::vector<onnx::Shape>> cpu_sizes_;

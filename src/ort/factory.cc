@@ -18,8 +18,8 @@ constexpr char kHalfPrecisionKey[] = "half_precision";
 constexpr char kFallbackKey[] = "fallback";
 // onnxruntime's own entry: no node of the model may run on its CPU provider.
 constexpr std::string_view kNoCpu = "session.disable_cpu_ep_fallback";
-constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name
-constexpr std::string_view kArenaPrefix = "arena.";       // and its own options
+constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's prefix, from the provider's name
+constexpr std::string_view kArenaPrefix = "arena.";       // for onnxruntime's own options
 
 // "cuda:1" is 1; empty for the CPU.
 std::optional<size_t> GpuNumber(std::string_view id) {

@@ -8,7 +8,7 @@ all_steps=(format plain asan fuzz no-simd tidy tsan aarch64)
 known_steps=(format plain inputs asan fuzz no-simd tidy-changed tidy tsan aarch64)
 times=build-times      # what the steps took, for ./dev times
 
-# timed WHAT COMMAND...: notes how long it took, for ./dev times.
+# timed WHAT COMMAND...: records how long it took, for ./dev times.
 timed() {
   local what=$1 start=$SECONDS
   shift
@@ -21,7 +21,7 @@ run_tests() {
   timed tests ctest --preset "$1" -j "$(parallel)" --output-junit "$PWD/$times/$step.xml"
 }
 
-# sources: what clang-format looks at.
+# sources: the files that clang-format checks.
 sources() {
   git ls-files '*.h' '*.cc' '*.cpp' '*.cu' '*.cuh' | grep -v -e generated -e '^include/DirectML.h'
 }
@@ -37,7 +37,7 @@ step() {
       ;;
     plain)
       deps "${test_packages[@]}"
-      # A page of `anydml bench` is looked at in it (some 100 MB); without it that test is skipped.
+      # A test looks at a page of `anydml bench` with it (some 100 MB); without it that test is skipped.
       optional_deps chromium-headless-shell
       configure_plain
       timed build build plain
@@ -45,7 +45,7 @@ step() {
       ;;
     asan)
       deps "${test_packages[@]}" "${clang_packages[@]}"
-      # Looking for leaks takes 4 s of every process there; the build starts four, and the tests many.
+      # Leak detection adds 4 s to every process there; the build starts four, and the tests many.
       [ "$(uname -m)" != aarch64 ] || export ASAN_OPTIONS=detect_leaks=0
       timed build build asan
       run_tests asan
@@ -100,8 +100,9 @@ tidy_changed() {
   [ -z "$pattern" ] || tidy "$pattern"
 }
 
-# aarch64: on such a machine with what plain builds and tests natively, elsewhere cross-compiled; the processors that
-# the machine is not are qemu's. SVE's vectors have 128 (SVE2) or 256 bits, for which there are kernels of their own.
+# aarch64: on such a machine with the native build and tests of plain, elsewhere cross-compiled; qemu emulates
+# the processors that the machine is not. SVE vectors have 128 (SVE2) or 256 bits, each with kernels of their
+# own.
 aarch64() {
   local preset=plain cpu test
   local -a cpus=("max,sve=off" "max,sve-max-vq=1" "max,sve-max-vq=2")
@@ -133,7 +134,7 @@ aarch64() {
   done
 }
 
-# changed [BASE]: the tests of what the change concerns, chosen by tests/dev/choose_tests.py.
+# changed [BASE]: the tests that the change concerns, chosen by tests/dev/choose_tests.py.
 changed() {
   local base=${1:-main} files answer tests targets
   local -a chosen
@@ -165,14 +166,14 @@ changed() {
   (cd build-plain && ctest -R "${chosen[1]}" -E '^ops_cases_test$' -j "$(parallel)" --output-on-failure)
 }
 
-# note_step NAME NAME STATUS SECONDS...: in place of what it took the last time, in the order of the steps.
+# note_step NAME NAME STATUS SECONDS...: replaces the time of the previous run, in the order of the steps.
 note_step() {
   local name lines
   lines=$(grep -v "^$1 " "$times/steps" || true; echo "$1 $3 $4")
   for name in "${known_steps[@]}"; do grep "^$name " <<<"$lines" || true; done >"$times/steps"
 }
 
-# run_steps STEP...: each in a process of its own; goes on after one that fails.
+# run_steps STEP...: each in a process of its own; continues after a failing one.
 run_steps() {
   local name start line table="" failed=()
   local -a under
@@ -213,7 +214,7 @@ fuzz() {
   if [ "$inputs" = new ]; then
     options+=("$out/corpus/$target" "fuzz/corpus/$target")
   else
-    # A folder's order is the file system's.
+    # A folder's order depends on the file system.
     options+=(-seed=1 -seed_inputs="$(printf '%s\n' "fuzz/corpus/$target"/* | paste -sd,)")
   fi
   echo "dev: fuzzing $target for $seconds s"

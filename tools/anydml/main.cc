@@ -54,7 +54,7 @@ int Main(const std::vector<std::string>& words) {
   // A closed pipe and a limit on the size of files become failed writes, with a message.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // Known before anything is parsed: a wrong option is to be reported in JSON, too.
+  // Determined before anything is parsed, because a wrong option must be reported in JSON, too.
   const auto options_end = std::find(words.begin(), words.end(), "--");
   const auto given = [&](const char* word) {
     return std::find(words.begin(), options_end, word) != options_end;

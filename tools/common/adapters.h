@@ -18,8 +18,8 @@ struct Adapter {
   std::string id;  // "cpu", "cuda:0"
   std::string description;
   AnyDmlAdapterTraits traits = {};
-  uint64_t dedicated_bytes = 0;  // memory of its own
-  uint64_t shared_bytes = 0;     // host memory that it can use
+  uint64_t dedicated_bytes = 0;  // its own memory
+  uint64_t shared_bytes = 0;     // host memory that the adapter can use
 };
 
 // Best first.

@@ -40,7 +40,7 @@ ThreadPool::ThreadPool(uint32_t threads) {
       workers_.push_back(StartBackgroundThread("anydml-worker", [this] { Main(); }));
     }
   } catch (const std::exception&) {  // of the system, or of memory
-    // Those that could be started do.
+    // Go on with the threads that could be started.
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace anydml {
 
-// Element `number` of each of some words, side by side: 16 bytes.
+// Element `number` of each of several words, side by side: 16 bytes.
 template <typename T, typename Word>
 __device__ uint4 PackColumn(const Word (&words)[16 / sizeof(T)], uint32_t number) {
   if constexpr (sizeof(T) == 8) {
@@ -30,9 +30,8 @@ __device__ uint4 PackColumn(const Word (&words)[16 / sizeof(T)], uint32_t number
   }
 }
 
-// 16 bytes at a time on both sides, four vectors of each thread. In the block's memory there are words of (at
-// least) 4 bytes: a thread reads as many of them, from as many columns, as make 16 bytes of the target's
-// neighbours.
+// Both sides are accessed by 16 bytes, four vectors per thread. The tile consists of words of at least 4
+// bytes: a thread reads as many words, from as many columns, as make 16 contiguous bytes of the target.
 template <typename T, uint32_t kColumns_ = TransposeTileOf(sizeof(T)).columns>
 class VectorTile {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;

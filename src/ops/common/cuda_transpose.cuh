@@ -66,8 +66,8 @@ __device__ uint4 ReadForTile(const T* from, uint64_t left) {
   return {word(0), word(1), word(2), word(3)};
 }
 
-// 16 bytes at a time of the target: neighbours are a stride of 1 apart on both sides, and sizes, strides and
-// addresses are multiples of what is read and written at once.
+// Writes 16 bytes at a time: both sides are contiguous, and sizes, strides and addresses are multiples of
+// what is read and written at once.
 template <typename T, TransposedCopy::Reads kReads>
 __global__ void __launch_bounds__(VectorTile<T>::kThreads, 1024 / VectorTile<T>::kThreads)
     TransposeVectorsKernel(const __grid_constant__ TransposedCopy copy) {

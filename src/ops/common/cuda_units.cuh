@@ -9,7 +9,7 @@
 
 namespace anydml {
 
-// Calls f.template operator()<Unit>() for the type of that size.
+// Calls f.template operator()<Unit>() with the type of that size.
 template <typename F>
 __host__ __device__ void DispatchByUnit(uint32_t unit_bytes, F&& f) {
   switch (unit_bytes) {

@@ -140,7 +140,7 @@ std::set<uint32_t> BitsOf(uint32_t channels, const OperatorDesc& activation, con
                      Scattered(*desc.tensor("FilterTensor"), std::vector<float>(channels, filter)),
                      {}},
                     {.implementation = name});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     for (const float number : Gathered<float>(*desc.tensor("OutputTensor"), result.outputs[0])) {
       bits.insert(std::bit_cast<uint32_t>(number));
     }

@@ -55,16 +55,15 @@ struct ConvolutionParameters {
   uint64_t bias_stride;
   SumLimits limits;
   bool half_output;
-  // Depthwise only: runs of a row of outputs; bands of rows; output channels of a group; groups, or vectors
-  // of them.
+  // For depthwise kernels: runs in a row of outputs; bands of rows; output channels per group; groups, or
+  // vectors of them.
   FastDivisor runs, bands, channels, groups;
-  uint64_t threads;  // that have something to do
-  uint32_t planes;   // of a block
-  // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
-  // warp.
+  uint64_t threads;  // number with work
+  uint32_t planes;   // per block
+  // For columns: rows per band; lines of threads, each of which has the runs of a band: in all, and per warp.
   uint32_t band_rows, all_lines, warp_lines;
-  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread; of a ring's block, too
-  uint32_t ring_rows;              // that are in shared memory at a time
+  uint32_t tile_columns, segment;  // for tiles: columns per tile, and per thread; also for a ring's block
+  uint32_t ring_rows;              // in shared memory at a time
 };
 
 struct ConvolutionTiledPlan {

@@ -16,7 +16,7 @@ bool SameNest(const LoopNest<2>& a, const LoopNest<2>& b) {
                     [](const auto& x, const auto& y) { return x.size == y.size && x.strides == y.strides; });
 }
 
-// What nothing is read for has no strides to read it by: those of the target, as they coalesce best.
+// A fill has no source; it gets the target's strides, which coalesce best.
 LoopNest<2> FillNest(const LoopNest<2>& nest) {
   LoopNest<2> fill;
   for (uint32_t d = 0; d < nest.rank; ++d) {
@@ -48,7 +48,7 @@ DeviceCopies::DeviceCopies(std::vector<PlacedCopy> copies, uint32_t element_byte
   }
 }
 
-// Copies with the same loops.
+// Adds copies with the same loops.
 void DeviceCopies::AddGroup(uint32_t begin, uint32_t end) {
   constexpr uint32_t kFewSame = 4;
   if (end - begin <= kFewSame) {
@@ -79,7 +79,7 @@ bool DeviceCopies::AddTransposed(uint32_t number) {
     if (stride == 0 || stride >= Magnitude(columns.strides[kFrom])) continue;
     if (across == outer.rank || stride < Magnitude(outer.loops[across].strides[kFrom])) across = d;
   }
-  // Tiles that are mostly empty would cost more than they save.
+  // Tiles that are mostly empty cost more than they save.
   constexpr uint64_t kLeast = 16;
   if (across == outer.rank || columns.size < kLeast || outer.loops[across].size < kLeast) return false;
   Group group = {Way::kTransposed, number, number + 1};
@@ -102,7 +102,7 @@ bool DeviceCopies::AddTransposed(uint32_t number) {
   return true;
 }
 
-// Rows of whole units, on both sides.
+// For rows of whole units on both sides.
 bool DeviceCopies::AddEverySecond(uint32_t number) {
   const LoopNest<2>& nest = copies_[number].nest;
   if (nest.rank == 0 || copies_[number].source == PlacedCopy::kFill) return false;
@@ -117,8 +117,8 @@ bool DeviceCopies::AddEverySecond(uint32_t number) {
   return true;
 }
 
-// Rows of neighbours, of which the source has fewer. Of several copies such are small, and go with the
-// others.
+// For contiguous rows in which the source has fewer elements. Among several copies such ones are small and
+// join the others' launch.
 bool DeviceCopies::AddRepeated(uint32_t number) {
   const LoopNest<2>& nest = copies_[number].nest;
   if (copies_.size() > 1 || copies_[number].source == PlacedCopy::kFill || !InnermostIsContiguous(nest)) {
@@ -244,7 +244,7 @@ CopyLaunch DeviceCopies::LaunchRepeated(const KernelArguments& arguments, const 
   copy.repeats = static_cast<uint32_t>(Iterations(targets));
   copy.nest = DeviceNest<2>(once);
   copy.targets = DeviceNest<1>(targets);
-  // More of a thread save reads, as long as there are threads enough.
+  // More targets per thread save reads, as long as there are enough threads.
   constexpr uint64_t kEnough = 1 << 17, kMost = 16;
   const uint64_t all = Iterations(in_units);
   copy.per_thread =

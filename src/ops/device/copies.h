@@ -14,8 +14,8 @@
 
 namespace anydml {
 
-// A copy with its place among the buffers of a run. Loops are in the order of the target's addresses; strides
-// of the source may be negative, as their two's complement.
+// A copy and its place among the buffers of a run. Loops are in the order of the target's addresses; strides
+// of the source may be negative, as two's complement.
 struct PlacedCopy {
   enum Source { kInput, kOutput, kFill };
   Source source = kInput;
@@ -27,7 +27,7 @@ struct PlacedCopy {
 };
 
 inline constexpr uint32_t kCopyThreads = 256;
-// So that the parameters of a launch are at most 4 KiB.
+// Limits that keep a launch's parameters below 4 KiB.
 inline constexpr uint32_t kMostMixedCopies = 12, kMostSameCopies = 224;
 
 // Sixteen bytes of elements to fill with.
@@ -46,7 +46,7 @@ struct OneCopy {
 // Several of them, one after the other.
 struct MixedCopies {
   FillPattern pattern;
-  uint32_t ends[kMostMixedCopies];  // where the blocks of a copy end
+  uint32_t ends[kMostMixedCopies];  // prefix sums of the copies' block counts
   DeviceCopy copies[kMostMixedCopies];
 };
 
@@ -66,18 +66,18 @@ struct EverySecondCopy {
   DeviceCopy copy;
 };
 
-// A copy whose source is repeated: a thread reads a unit once for several targets.
+// A copy with a broadcast source: a thread reads a unit once for several targets.
 struct RepeatedCopy {
   const std::byte* from;
   std::byte* to;
   FastDivisor units;    // of the source
-  uint32_t repeats;     // targets of a unit
-  uint32_t per_thread;  // of them
+  uint32_t repeats;     // targets per unit
+  uint32_t per_thread;  // targets per thread
   DeviceNest<2> nest;   // in units
   DeviceNest<1> targets;
 };
 
-// Elements in tiles, where the source's neighbours are in another loop than the target's.
+// A copy through tiles: source and target are contiguous along different loops.
 struct TransposedCopy {
   // What a thread reads at once. With elements, any strides will do. With vectors of 16 bytes or words of 4,
   // neighbours are a stride of 1 apart on both sides, and 16 bytes are written at once.
@@ -85,8 +85,8 @@ struct TransposedCopy {
 
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  LoopNest<2>::Loop rows;     // with the source's neighbours
-  LoopNest<2>::Loop columns;  // with the target's
+  LoopNest<2>::Loop rows;     // the loop along which the source is contiguous
+  LoopNest<2>::Loop columns;  // the loop along which the target is contiguous
   TileOrder order;            // of TransposeTileOf
   DeviceNest<2> outer;
 };
@@ -100,23 +100,23 @@ struct CopyLaunch {
 
 class DeviceCopies {
  public:
-  // They are independent of each other.
+  // The copies are independent of each other.
   DeviceCopies(std::vector<PlacedCopy> copies, uint32_t element_bytes);
 
   // The launches have no order among each other.
   uint32_t launches() const { return static_cast<uint32_t>(groups_.size()); }
-  // `fill`: the bits of an element of kFill.
+  // `fill`: the bits of an element for kFill.
   CopyLaunch Launch(uint32_t number, const KernelArguments& arguments, uint64_t fill) const;
 
  private:
   enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond, kRepeated };
 
-  // Copies [begin, end), that are launched together.
+  // Copies [begin, end), which are launched together.
   struct Group {
     Way way;
     uint32_t begin, end;
     TransposedCopy transposed = {};
-    // Of kTransposed: what divides all that is read and written, as far as strides and sizes decide.
+    // For kTransposed: the largest power of two that divides all offsets, as far as strides and sizes decide.
     uint32_t from_unit = 1, to_unit = 1;  // bytes
   };
 

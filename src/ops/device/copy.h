@@ -19,20 +19,20 @@ struct DeviceCopy {
   std::byte* to = nullptr;
   uint32_t unit_bytes = kMaxUnitBytes;
   uint32_t units = 0;
-  uint32_t tail_bytes = 0;  // behind the units of a contiguous copy; fewer than a unit
+  uint32_t tail_bytes = 0;  // after the units of a contiguous copy; less than a unit
   bool contiguous = true;
   DeviceNest<2> nest;  // in units
 };
 
-// The loops of a copy, in elements; in the order of the target's addresses, since scattered
-// reads cost less than scattered writes.
+// The loops of a copy in elements, in the order of the target's addresses, because scattered reads cost less
+// than scattered writes.
 inline LoopNest<2> CopyNest(const TensorDesc& from, const TensorDesc& to) {
   LoopNest<2> nest;
   for (uint32_t d = 0; d < to.rank; ++d) nest.Append(to.sizes[d], {from.strides[d], to.strides[d]});
   return SortedByStride(nest, DeviceCopy::kTo);
 }
 
-// A copy without a place. `addresses`: those that it will have, or-ed together.
+// A copy without addresses; `addresses` is the bitwise or of those that it will get.
 inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes, uint64_t addresses) {
   DeviceCopy copy;
   copy.contiguous = nest.rank <= 1 && InnermostIsContiguous(nest);
@@ -58,7 +58,7 @@ inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes
   return copy;
 }
 
-// A unit per thread: with more, as with blocks that go on and on, copies of an H200 were slower.
+// One unit per thread: with more, or with blocks that loop, copies were slower on an H200.
 inline uint64_t CopyBlocks(const DeviceCopy& copy, uint32_t threads) {
   const uint64_t units = uint64_t{copy.units} + (copy.tail_bytes > 0 ? 1 : 0);
   return CeilDivide(units, threads);

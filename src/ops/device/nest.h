@@ -22,7 +22,7 @@ class FastDivisor {
   }
 
   constexpr uint32_t Divide(uint32_t number, uint32_t* remainder) const {
-    // The sum has up to 33 bits.
+    // the sum has up to 33 bits
     const uint64_t sum = (uint64_t{number} * magic_ >> 32) + number;
     const auto quotient = static_cast<uint32_t>(sum >> shift_);
     *remainder = number - quotient * divisor_;

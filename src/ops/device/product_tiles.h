@@ -9,11 +9,11 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kTileThreads = 256;  // 16 by 16, each with its part of a tile
-inline constexpr uint32_t kTileSteps = 16;     // along k at a time
+inline constexpr uint32_t kTileThreads = 256;  // 16 by 16; each computes a part of the tile
+inline constexpr uint32_t kTileSteps = 16;     // steps along k at a time
 
-// How a product is cut for a device: the largest tile that gives every multiprocessor one; parts of k where
-// even the smallest does not. Sums of parts are added up in a fixed order by who cut them.
+// How a product is cut for a device: with the largest tile that gives every multiprocessor one, and in parts
+// of k if even the smallest does not. The caller adds the parts' sums in a fixed order.
 struct ProductTiles {
   uint32_t tile = 128;
   uint32_t splits = 1;
@@ -36,7 +36,7 @@ struct ProductTiles {
   }
 };
 
-// Which tile a block has.
+// The tile of a block.
 struct TilePlace {
   uint32_t row, column;  // of its first element
   uint32_t matrix;

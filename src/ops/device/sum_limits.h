@@ -12,14 +12,14 @@ struct SumLimits {
   float least = -std::numeric_limits<float>::infinity();
   float most = std::numeric_limits<float>::infinity();
 
-  // False where the activation is another one.
+  // False if the activation is another one.
   bool Set(const ElementProgram& activation);
 
   constexpr bool Any() const {
     return least != -std::numeric_limits<float>::infinity() || most != std::numeric_limits<float>::infinity();
   }
 
-  // Of two zeros +0 is the larger one.
+  // Of two zeros, +0 is the larger one.
   constexpr float Of(float sum) const {
     const float low = sum < least ? least : sum == 0 && least == 0 ? sum + least : sum;
     return low > most ? most : low == 0 && most == 0 ? -(-low - most) : low;

@@ -9,8 +9,8 @@
 
 namespace anydml {
 
-// In which order blocks take tiles: those of so many rows before those of the next columns, so that what is
-// read and written at a time is near each other on both sides.
+// The order in which blocks take tiles: a group of tiles along the rows before those of the next columns, so
+// that what is read and what is written at a time are both close together.
 class TileOrder {
  public:
   TileOrder() = default;
@@ -19,7 +19,7 @@ class TileOrder {
         tiles_(static_cast<uint32_t>(row_tiles * column_tiles)),
         band_tiles_(static_cast<uint32_t>(std::min<uint64_t>(kBandRows, row_tiles) * column_tiles)) {}
 
-  uint32_t tiles() const { return tiles_.divisor(); }  // of an iteration of the loops around them
+  uint32_t tiles() const { return tiles_.divisor(); }  // per iteration of the loops around them
 
   // Returns the number of that iteration.
   constexpr uint32_t Find(uint32_t block, uint64_t* row_tile, uint64_t* column_tile) const {

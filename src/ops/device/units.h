@@ -10,7 +10,7 @@ namespace anydml {
 
 inline constexpr uint32_t kMaxUnitBytes = 16;
 
-// The largest unit that divides all of `bytes` (addresses, distances, lengths, or-ed together).
+// The largest unit that divides all of `bytes` (addresses, strides and lengths, or-ed together).
 inline uint32_t LargestUnit(uint64_t bytes) {
   const uint64_t lowest_bit = bytes & (~bytes + 1);
   return lowest_bit == 0 || lowest_bit > kMaxUnitBytes ? kMaxUnitBytes : static_cast<uint32_t>(lowest_bit);
@@ -18,7 +18,7 @@ inline uint32_t LargestUnit(uint64_t bytes) {
 
 inline uint64_t AddressOf(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Whether neighbours in the innermost loop are neighbours in memory, for every operand.
+// Whether the innermost loop is contiguous for every operand.
 template <size_t kOperands>
 bool InnermostIsContiguous(const LoopNest<kOperands>& nest) {
   if (nest.rank == 0) return true;
@@ -28,8 +28,8 @@ bool InnermostIsContiguous(const LoopNest<kOperands>& nest) {
   return true;
 }
 
-// Everything that a unit must divide for `nest` to be walked through in units: distances
-// and the length of the innermost loop, in bytes, or-ed together.
+// What a unit must divide so that `nest` can be walked in units: strides and the length of the innermost
+// loop, in bytes, or-ed together.
 template <size_t kOperands>
 uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes) {
   if (nest.rank == 0 || !InnermostIsContiguous(nest)) return element_bytes;
@@ -40,8 +40,8 @@ uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes
   return bytes;
 }
 
-// The same nest with `elements` neighbours as one; UnitConstraints allow it. Strides may be negative, as
-// their two's complement.
+// The same nest with `elements` contiguous elements as one; UnitConstraints must allow it. Strides may be
+// negative, as two's complement.
 template <size_t kOperands>
 LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
   if (elements == 1) return nest;

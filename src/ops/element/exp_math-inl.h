@@ -64,7 +64,7 @@ ANYDML_MATH V TimesExp(D d, V factor, V t, V low) {
   return hn::Mul(hn::Mul(hn::Mul(factor, root), corrected), root);
 }
 
-// Whether e^x is a normal number for all of four vectors, or it is not known. Not so for NaNs.
+// True if e^x is a normal number for all of four vectors; may be false without need, and is for NaNs.
 template <class D, class V>
 ANYDML_MATH bool HaveNormalExp(D d, V a, V b, V c, V e) {
   const V squares = hn::MulAdd(e, e, hn::MulAdd(c, c, hn::MulAdd(b, b, hn::Mul(a, a))));

@@ -119,7 +119,7 @@ void ExpectTruth(const Subject& subject, const std::vector<float>& x, float p, f
   }
   for (const char* name : RunnableImplementations(desc)) {
     const RunResult result = RunOperator(desc, {Scattered(tensor, x)}, {.implementation = name});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     const bool is_reference = std::string(name) == "cpu.reference";
     const std::vector<float> got = Gathered<float>(tensor, result.outputs[0]);
     for (size_t i = 0; i < x.size(); ++i) {
@@ -202,7 +202,7 @@ TEST(ExtremeParameters, LargeWholeExponents) {
   for (const char* name : RunnableImplementations(desc)) {
     const RunResult result =
         RunOperator(desc, {Scattered(tensor, bases), Scattered(whole, exponents)}, {.implementation = name});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     const std::vector<float> got = Gathered<float>(tensor, result.outputs[0]);
     for (size_t i = 0; i < bases.size(); ++i) {
       const Long truth = std::pow(Long{bases[i]}, static_cast<Long>(exponents[i]));

@@ -56,7 +56,7 @@ void ExpectUsualBits(const char* operator_name, DataType type, Bits infinity, Bi
   const OperatorDesc desc = Describe(operator_name, {values}, {}, {{Packed(type, {kRowOfNans}), {}}});
   for (const char* name : RunnableImplementations(desc)) {
     const RunResult result = RunOperator(desc, {values.bytes}, {.implementation = name});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     for (uint32_t i = 0; i < kRowOfNans; ++i) {
       Bits from, bits;
       std::memcpy(&from, values.bytes.data() + i * sizeof(Bits), sizeof(Bits));

@@ -19,29 +19,29 @@ inline constexpr uint32_t kThreads = 256;
 inline constexpr uint32_t kMaxSteps = 40;
 inline constexpr uint32_t kMaxOperands = 12;
 inline constexpr uint32_t kMaxConstants = 8;
-inline constexpr uint32_t kRegisterBytes = 32;  // of a thread's elements: 8 of 32 bits, or 4 of 64
+inline constexpr uint32_t kRegisterBytes = 32;  // for a thread's elements: 8 of 32 bits, or 4 of 64
 
-// A thread's elements come in groups of neighbours in the innermost loop; groups of neighbouring threads are
-// neighbours, so that a warp's accesses are. How a group's elements lie in a tensor:
+// A thread's elements are in groups that are contiguous in the innermost loop; neighbouring threads have
+// neighbouring groups, so a warp's accesses coalesce. The layout of a group's elements in a tensor:
 enum class Access : uint8_t {
-  kVector,    // neighbours at a multiple of the group's size
-  kRepeated,  // one and the same
+  kVector,    // contiguous, aligned to the group's size
+  kRepeated,  // the same element
   kSingle,    // anywhere
-  kTile,      // neighbours are in another loop: a tile is read along it, by the whole block
+  kTile,      // contiguous along another loop: the whole block reads a tile along it
 };
 
 struct MachineOperand {
   std::byte* data = nullptr;
   DataType type = DataType::kUnknown;
-  uint8_t bits = 0;  // of an element
+  uint8_t bits = 0;  // per element
   Access access = Access::kSingle;
-  bool in_order = false;                    // element i of all is at offset i
+  bool in_order = false;                    // element i is at offset i
   uint64_t strides[kMaxElementLoops] = {};  // in elements
 };
 
-// How elements in a slot become numbers in a register of 32 bits.
+// How a slot's elements become numbers in 32-bit registers.
 enum class Form : uint8_t {
-  kWords,  // they are
+  kWords,  // unchanged
   kHalfToFloat,
   kInt8,
   kUInt8,
@@ -56,31 +56,30 @@ enum class Form : uint8_t {
   kConstant,  // not in a slot
 };
 
-// Where a step finds the elements of a source.
+// The place of a source's elements.
 struct Source {
   enum Kind : uint8_t { kNone, kAccumulator, kConstant, kSlot };
   Kind kind = kNone;
   uint8_t index = 0;  // of the slot or constant
   bool is_tile = false;
   uint8_t type = 0;  // DataType of the slot's elements
-  uint8_t to = 0;    // the Class that they are converted to
+  uint8_t to = 0;    // the Class to convert to
   Form form = Form::kWords;
 };
 
-// Brings sources, the first one into the accumulator; applies a function to them; keeps and stores its
-// result.
+// Fetches sources, the first into the accumulator; applies a function; keeps and stores its result.
 struct Step {
   enum Flags : uint8_t { kFirst = 1, kSecond = 2, kThird = 4, kKeep = 8, kStore = 16 };
 
-  uint16_t code = 0;     // of the function and class, as the machine numbers them
-  uint8_t flags = 0;     // what there is to do
-  uint8_t slot = 0;      // where the result is kept
-  uint8_t output = 0;    // the operand that it is stored to
+  uint16_t code = 0;     // the machine's number of the function and class
+  uint8_t flags = 0;     // which of these to do
+  uint8_t slot = 0;      // to keep the result in
+  uint8_t output = 0;    // the operand to store it to
   bool uniform = false;  // the same for all elements
   Source sources[3];
   Instruction instruction = {};
 };
-// A step that only stores what it brings.
+// A step that only stores its source.
 inline constexpr uint16_t kNoFunction = 0xFFFF;
 
 constexpr uint16_t NarrowCode(ElementFunction function, Class type) {
@@ -90,15 +89,15 @@ constexpr uint16_t WideCode(ElementFunction function, Class type) {
   return static_cast<uint16_t>(static_cast<uint32_t>(function) * kClassCount + static_cast<uint32_t>(type));
 }
 
-// What a kernel is given: 4 KiB at most.
+// A kernel's parameters: 4 KiB at most.
 struct Machine {
   uint64_t elements = 1;
   uint32_t steps_end = 0;
-  uint32_t inputs = 0;      // operands that are loaded, input i into slot i; outputs come after them
+  uint32_t inputs = 0;      // the number of loaded operands, input i into slot i; outputs follow
   uint32_t slot_bytes = 0;  // for all threads of a block
   uint32_t log2_group = 0;
   uint32_t rank = 0;
-  // Tiles of the last two loops, instead of elements in their order.
+  // Tiles of the last two loops instead of elements in order.
   bool tiled = false;
   uint32_t log2_rows = 0;
   uint32_t log2_columns = 0;
@@ -112,20 +111,20 @@ struct Machine {
 };
 static_assert(sizeof(Machine) <= 4096);
 
-// A machine, and what the host needs to start it.
+// A machine and what the host needs to launch it.
 struct MachinePlan {
   Machine machine;
   uint32_t operands = 0;
-  uint8_t bindings[kMaxOperands] = {};  // inputs, then outputs: their numbers among the problem's
-  bool wide = false;                    // registers of 64 bits
+  uint8_t bindings[kMaxOperands] = {};  // inputs, then outputs: their indices in the problem
+  bool wide = false;                    // registers have 64 bits
   uint64_t blocks = 0;
   uint32_t shared_bytes = 0;
 };
 
-// Fails with a reason in *why_not. Without `with_groups` the operands may be aligned to their elements only.
+// Fails with a reason in *why_not. Without `with_groups` the operands need only be aligned to their elements.
 bool MakePlan(const ElementProblem& problem, bool with_groups, MachinePlan* plan, std::string* why_not);
 
-// Whether the operands' addresses are as the plan needs them.
+// Whether the operands' addresses are aligned as the plan requires.
 bool IsAligned(const Machine& machine, uint32_t operands);
 
 }  // namespace anydml::element_device

@@ -137,7 +137,7 @@ TEST(QuantizeValues, QuantizeLinear) {
          {}, {Shaped(U8({1, 2, 3, 6, 7, 8}), {2, 3})});
 }
 
-// The difference is exact, the product is rounded once.
+// The difference is exact, the product rounded once.
 TEST(QuantizeValues, DequantizeLinear) {
   const char* const name = "ELEMENT_WISE_DEQUANTIZE_LINEAR";
   Expect(name, {U8({0, 128, 255}), F32({0.5f, 0.5f, 0.5f}), U8({128, 128, 128})}, {}, {F32({-64, 0, 63.5f})});

@@ -61,7 +61,7 @@ ANYDML_UNARY(Elu) {
 }
 // gamma x above 0, otherwise gamma alpha (e^x - 1).
 ANYDML_UNARY(ScaledElu) {
-  // The parameters first: what is small is not made smaller before it is made larger.
+  // The parameters are multiplied first, so that no intermediate result underflows.
   const V alpha = Parameter(d, instruction, 0), gamma = Parameter(d, instruction, 1);
   const V factor = hn::Mul(gamma, alpha);
   const V y = math::Expm1(d, a);

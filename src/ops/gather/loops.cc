@@ -3,7 +3,7 @@
 namespace anydml {
 namespace {
 
-// A dimension of the output: how input and indices move along it.
+// A dimension of the output: the strides of input and indices along it.
 struct OutputDimension {
   uint32_t size = 1;
   uint32_t input_stride = 0;
@@ -56,7 +56,7 @@ GatherLoops MakeGatherLoops(const GatherProblem& problem) {
   const OutputDimensions dimensions = DimensionsOf(problem);
   const uint32_t rank = problem.output.rank;
   GatherLoops loops;
-  // Right-aligned; what does not fit into the output's rank is 1.
+  // Right-aligned; sizes that do not fit into the output's rank are 1.
   for (uint32_t i = 0; i < dimensions.count; ++i) {
     const OutputDimension& dimension = dimensions.list[i];
     if (i + rank < dimensions.count) continue;

@@ -10,7 +10,7 @@ namespace {
 // Blocks of kFindFirstBad per multiprocessor.
 constexpr uint64_t kNoteBlocks = 8;
 
-// Whether neighbours in the innermost loop are neighbours in memory, too, and of one tuple.
+// Whether the innermost loop is contiguous and within one tuple.
 bool HasRows(const LoopNest<3>& elements) {
   return elements.rank > 0 && elements.loops[elements.rank - 1].strides == LoopNest<3>::Offsets{1, 1, 0};
 }

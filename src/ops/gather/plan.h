@@ -49,7 +49,7 @@ struct GatherNoteParameters {
   GatherTuples tuples;
   DeviceNest<1> nest;  // over tuples
   uint32_t count = 0;
-  uint32_t* first_bad = nullptr;  // the complement, so that cleared memory means that there is none
+  uint32_t* first_bad = nullptr;  // stored as the complement, so that cleared memory means that there is none
   DataErrorNote* note = nullptr;
 };
 

@@ -30,7 +30,7 @@ class LrnReference final : public Kernel {
       const auto gradient = [&](const Dimensions& other) {
         return Element(*p_.gradient, arguments.inputs[1], other);
       };
-      // Of all that have this element in their window.
+      // From all elements that have this one in their window.
       Number others = 0;
       ForEachInWindow(at, p_.after(), p_.before(), [&](const Dimensions& other) {
         others += gradient(other) * x(other) * Power(s(other), -beta - 1);

@@ -177,7 +177,7 @@ TEST(Mvn, EqualElementsHaveEqualResults) {
                                      Scattered(one, std::vector<float>(kLength, 0.7f))};
   for (const char* implementation : RunnableImplementations(desc)) {
     const RunResult result = RunOperator(desc, inputs, {.implementation = implementation});
-    if (result.implementation.empty()) continue;  // does not fit
+    if (result.implementation.empty()) continue;  // the implementation does not take the problem
     const auto results = Gathered<float>(row, result.outputs.at(0));
     for (uint32_t i = 3; i < kLength; ++i)
       EXPECT_EQ(results[i], results[i % 3]) << implementation << " " << i;

@@ -20,7 +20,7 @@ struct OneHotParameters {
   uint64_t wrap;
   uint64_t on;
   uint32_t units;
-  uint64_t index_step;  // from one element of a unit to the next
+  uint64_t index_step;  // between elements of a unit
   uint64_t place_step;
   DeviceNest<3> nest;  // over units, in elements
 };

@@ -42,7 +42,8 @@ struct DevicePoolingTensor {
   }
 };
 
-// Numbers of places, with those innermost that are neighbours in memory: channels or the last dimension.
+// Decomposes indices of places, with the dimension innermost that is contiguous in memory: channels or the
+// last one.
 struct PlaceNumbers {
   FastDivisor channels;
   FastDivisor sizes[kSpatialRank];
@@ -66,7 +67,7 @@ struct DeviceWindows : PlaceNumbers {
   WindowAxis axes[kSpatialRank];
 
   DeviceWindows() = default;
-  // `written`: the tensor that decides about the order.
+  // `written`: the tensor whose layout decides about the order.
   DeviceWindows(const PoolingShape& shape, const PoolingTensor& written) : count(shape.Windows()) {
     channels = FastDivisor(shape.channels);
     channels_last = HasChannelsLast(written);
@@ -96,7 +97,7 @@ struct WindowParameters {
 
 struct GradientParameters {
   const void* gradient;    // of the windows
-  const uint32_t* maxima;  // where they are; null for averages
+  const uint32_t* maxima;  // positions of the maxima; null for averages
   void* output;
   uint64_t count;  // of the output's elements
   bool include_padding;

@@ -52,7 +52,7 @@ RecurrentGatesPlan MakeRecurrentGatesPlan(const RecurrentProblem& problem, uint3
       whole_rows = whole_rows || problem.activations[direction][i].row != RowFunction::kNone;
     }
   }
-  // Whole warps: all of their threads take part in functions of a row.
+  // Whole warps, because all their threads take part in functions of a row.
   const uint32_t threads = (std::min(p.units, kGateThreads) + 31) / 32 * 32;
   p.blocks_per_row = whole_rows ? 1 : static_cast<uint32_t>(CeilDivide(p.units, threads));
   p.blocks = problem.directions * problem.batch * p.blocks_per_row;

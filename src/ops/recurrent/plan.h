@@ -36,7 +36,7 @@ struct DeviceTensor {
   uint64_t strides[4];
 };
 
-// `data` counts only where there is a tensor.
+// `data` is ignored if there is no tensor.
 DeviceTensor TensorOf(const std::optional<TensorDesc>& tensor, std::byte* data = nullptr);
 
 inline constexpr uint32_t kGateThreads = 256;  // of a block, at most
@@ -61,7 +61,7 @@ struct GateParameters {
 }  // namespace recurrent
 
 struct RecurrentGatesPlan {
-  recurrent::GateParameters parameters = {};  // but for addresses and the step
+  recurrent::GateParameters parameters = {};  // without addresses and the step
   Grid grid;                                  // whose blocks go on with further ones
 };
 

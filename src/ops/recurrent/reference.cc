@@ -103,7 +103,7 @@ class RecurrentReference final : public Kernel {
     Number *hidden, *cell, *sums, *reset;
   };
 
-  // 0 where the tensor is absent.
+  // 0 if the tensor is absent.
   Number Get(const Row& row, uint32_t binding, const std::optional<TensorDesc>& tensor, uint64_t b,
              uint64_t c, uint64_t d) const {
     if (!tensor) return 0;
@@ -157,7 +157,7 @@ class RecurrentReference final : public Kernel {
     }
   }
 
-  // The input times its weights, with their bias.
+  // The input times its weights, plus their bias.
   Number FromInput(const Row& row, uint64_t time, uint64_t at) const {
     Number sum = Get(row, 3, problem_.bias, 0, row.direction, at);
     for (uint64_t i = 0; i < problem_.inputs; ++i) {
@@ -167,7 +167,7 @@ class RecurrentReference final : public Kernel {
     return sum;
   }
 
-  // A state times its weights, with their bias.
+  // A state times its weights, plus their bias.
   Number FromState(const Row& row, const Number* state, uint64_t at) const {
     Number sum = Get(row, 3, problem_.bias, 0, row.direction, problem_.gates() * problem_.units + at);
     for (uint64_t unit = 0; unit < problem_.units; ++unit) {
@@ -176,7 +176,7 @@ class RecurrentReference final : public Kernel {
     return sum;
   }
 
-  // What a gate sees of the cell state: nothing where that is not wanted.
+  // The cell state's contribution to a gate; 0 without peepholes.
   Number Peephole(const Row& row, uint32_t gate, uint64_t unit) const {
     if (!problem_.peephole) return 0;
     return row.cell[unit] * Get(row, RecurrentProblem::kPeephole, problem_.peephole, 0, row.direction,

@@ -53,20 +53,20 @@ class Planner {
     const LoopNest<1>& reduced = nests_.reduced;
     any.lanes_first = reduced.rank > 0 && (kept.rank == 0 || reduced.loops[reduced.rank - 1].strides[0] <=
                                                                  kept.loops[kept.rank - 1].strides[0]);
-    // Neighbours side by side: of one output, or of different ones.
+    // Whether neighbouring threads work on one output, or on different ones.
     const uint32_t most = any.lanes_first ? kReduceThreads : 8;
     any.lanes = std::bit_ceil(std::min(plan_->parameters.elements, most));
     any.columns = any.block_outputs = any.threads / any.lanes;
     CutIntoSegments(&any, 8, uint64_t{32} * any.lanes, 1);
   }
 
-  // Rows or columns of floats whose units are aligned, if the input's address is.
+  // Rows or columns of floats whose units are aligned if the input's address is.
   void DivideInUnits() {
     const uint32_t per_unit = kMaxUnitBytes / (BitSize(problem_.input.type) / 8);
     const LoopNest<2>& kept = nests_.kept;
     const LoopNest<1>& reduced = nests_.reduced;
     const auto aligned = [&](uint64_t elements) { return elements % per_unit == 0; };
-    bool kept_aligned = true;  // but for the innermost loop
+    bool kept_aligned = true;  // except in the innermost loop
     for (uint32_t d = 0; d + 1 < kept.rank; ++d) kept_aligned &= aligned(kept.loops[d].strides[0]);
     if (!kept_aligned) return;
     const auto last_kept = kept.rank > 0 ? kept.loops[kept.rank - 1] : LoopNest<2>::Loop{};
@@ -87,8 +87,8 @@ class Planner {
   void DivideColumns(uint32_t per_unit) {
     ReduceDivision& units = plan_->units;
     units.kernel = ReduceKernel::kColumns;
-    // What one launch does in a few microseconds is not worth a second one, but more blocks, of 32 outputs
-    // each, whose threads wait for memory once.
+    // If one launch takes only a few microseconds, a second one does not pay, but more blocks do, of 32
+    // outputs each, whose threads wait for memory once.
     const bool is_small = uint64_t{plan_->parameters.elements} * plan_->parameters.outputs <= 1 << 17;
     units.columns = is_small ? 32 / per_unit : 32;
     units.block_outputs = units.columns * per_unit;
@@ -100,9 +100,9 @@ class Planner {
     const uint32_t outputs = plan_->parameters.outputs, elements = plan_->parameters.elements;
     units.kernel = ReduceKernel::kRows;
     const auto row_units = static_cast<uint32_t>(CeilDivide(elements, per_unit));
-    // A warp where rows are short and many, otherwise a block.
+    // A warp per row if rows are short and many, otherwise a block.
     const bool by_warps = row_units <= 256 && outputs >= 8 * multiprocessors_;
-    // Where rows are many, small blocks: while some merge, others load.
+    // With many rows, small blocks: while some merge, others load.
     const uint32_t most = outputs >= 8 * multiprocessors_ ? 256 : row_units <= 4096 ? 512 : 1024;
     units.lanes = by_warps ? kReduceLanes : std::clamp(std::bit_ceil(row_units / 8), 128u, most);
     units.columns = units.block_outputs = by_warps ? 8 : 1;
@@ -146,12 +146,12 @@ ReduceLaunch MergeLaunchOf(const ReducePlan& plan, const ReduceLaunch& first) {
   ReduceLaunch launch = {ReduceKernel::kAny, {}, first.parameters};
   ReduceParameters& p = launch.parameters;
   p.merges = true;
-  // No more threads for each output than it takes to fill the device once: each then waits for memory once.
+  // No more threads per output than fill the device once, so that each waits for memory once.
   const auto enough =
       static_cast<uint32_t>(CeilDivide(uint64_t{plan.multiprocessors} * kReduceThreads, p.outputs));
   p.lanes = std::bit_ceil(std::min({p.segments, kReduceThreads, enough}));
   p.columns = kReduceThreads / p.lanes;
-  p.lanes_first = p.outputs < 32;  // partials of one segment are neighbours
+  p.lanes_first = p.outputs < 32;  // partials of one segment are contiguous
   launch.grid = {CeilDivide(p.outputs, p.columns), kReduceThreads};
   return launch;
 }

@@ -33,18 +33,18 @@ inline constexpr uint32_t kReduceColumnBlocksAtOnce = 4;
 struct ReduceParameters {
   const void* input;
   void* output;
-  void* partials;  // of segment s of output o: number s * outputs + o
+  void* partials;  // of segment s of output o: index s * outputs + o
   DeviceNest<2> kept;
   DeviceNest<1> reduced;
   uint32_t outputs;
-  uint32_t elements;  // of each
-  uint32_t segments;  // of each output's elements
-  uint32_t segment;   // elements; the last one may have fewer
+  uint32_t elements;  // per output
+  uint32_t segments;  // per output
+  uint32_t segment;   // elements per segment; the last one may have fewer
   // A block's threads: `columns` outputs, `lanes` threads for each.
   uint32_t columns;
   uint32_t lanes;
-  bool lanes_first;  // neighbouring threads belong to one output
-  bool merges;       // partials, instead of elements
+  bool lanes_first;  // neighbouring threads work on the same output
+  bool merges;       // the input is partials instead of elements
   ReduceFunction function;
   DataType input_type;
   DataType output_type;
@@ -63,7 +63,7 @@ struct ReduceDivision {
 };
 
 struct ReducePlan {
-  ReduceParameters parameters = {};  // but for addresses and the division
+  ReduceParameters parameters = {};  // without addresses and the division
   ReduceDivision any;
   ReduceDivision units;  // where the input is aligned to kMaxUnitBytes; kAny where there is none
   uint32_t multiprocessors = 1;

@@ -1,5 +1,4 @@
-// A problem taken apart, for the kernels of both backends: dimensions in which nothing happens, and levels,
-// in which something does.
+// A problem decomposed for the kernels of all backends: unchanged dimensions, and levels, which change.
 #pragma once
 
 #include <array>
@@ -16,7 +15,7 @@ constexpr uint32_t TargetSize(const ResampleAxis& axis, bool gradient) {
   return gradient ? axis.from : axis.to;
 }
 
-// Elements stay where they are. Nearest ones are asked one by one, as far as that is quickly done.
+// Whether elements stay in place. For nearest elements it tests them one by one, if that is quick.
 inline bool KeepsElements(const ResampleAxis& axis) {
   constexpr uint32_t kQuickly = 1 << 16;
   if (axis.from != axis.to) return false;

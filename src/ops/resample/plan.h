@@ -14,27 +14,27 @@
 
 namespace anydml {
 
-// RESAMPLE has up to four dimensions, UPSAMPLE_2D two in which something happens.
+// RESAMPLE has up to four dimensions, UPSAMPLE_2D changes two.
 inline constexpr uint32_t kMaxLevels = 4;
 
 inline constexpr uint32_t kResampleCopyThreads = 256;
 inline constexpr uint32_t kResamplePerThread = 4;
 inline constexpr uint32_t kResampleSumThreads = 128;
 
-// Where the elements of a target are, for the threads that write them.
+// The places of a target's elements, for the threads that write them.
 struct ResampleTargets {
   static constexpr uint32_t kNoLevel = ~0u;
   struct Loop {
     FastDivisor size;
-    uint32_t source_stride = 0;  // where it has no level
+    uint32_t source_stride = 0;  // if it has no level
     uint32_t target_stride = 0;
     uint32_t level = kNoLevel;
   };
 
   uint32_t count = 1;  // fewer than 2^32, as in every tensor
   uint32_t rank = 0;
-  Loop loops[kMaxDimensions];  // the target's neighbours innermost
-  // The last ones are those of the problem, with the innermost sum last; those before have one element.
+  Loop loops[kMaxDimensions];  // the target's smallest stride innermost
+  // The last ones are those of the problem, with the innermost sum last; earlier ones have one element.
   ResampleAxis levels[kMaxLevels];
 };
 

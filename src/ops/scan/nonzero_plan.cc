@@ -3,7 +3,7 @@
 namespace anydml {
 namespace {
 
-// Up to here one block is done before three kernels could be started one after the other.
+// Up to this size, one block is done before three kernels could be started one after the other.
 constexpr uint64_t kSmallElements = uint64_t{4} * kNonzeroSmallThreads * kNonzeroPerThread;
 
 }  // namespace

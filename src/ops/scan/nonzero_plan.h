@@ -22,7 +22,7 @@ struct NonzeroParameters {
   const void* input;
   uint32_t* count_output;
   uint32_t* coordinates;
-  uint32_t* counts;  // per tile; then how many come before it
+  uint32_t* counts;  // per tile; then the number of elements before it
   uint32_t mask;
   uint32_t elements;
   uint32_t tiles;

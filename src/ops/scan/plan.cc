@@ -13,7 +13,7 @@ constexpr uint64_t kMaxParts = 1024;
 // Parts of all sequences, per multiprocessor.
 constexpr uint64_t kPartsAtOnce = 8;
 
-// Whether rows can be read and written 16 bytes at a time, whatever the addresses.
+// Whether rows can be read and written 16 bytes at a time, if addresses allow it.
 bool RowsOfUnits(const ScanLoops& loops, uint64_t element_bytes) {
   if (loops.along.strides != LoopNest<2>::Offsets{1, 1}) return false;
   uint64_t bytes = loops.along.size * element_bytes;
@@ -23,7 +23,7 @@ bool RowsOfUnits(const ScanLoops& loops, uint64_t element_bytes) {
   return bytes % kMaxUnitBytes == 0;
 }
 
-// So many parts that every multiprocessor has some, each of a few tiles at least.
+// So many parts that every multiprocessor has some, each of at least a few tiles.
 void CutIntoParts(const DeviceTraits& device, ScanPlan* plan) {
   ScanParameters& p = plan->parameters;
   const uint64_t shares = kPartsAtOnce * device.multiprocessors / p.sequences;

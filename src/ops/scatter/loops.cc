@@ -5,9 +5,9 @@
 namespace anydml {
 namespace {
 
-// From here on handing work to other threads costs less than it saves.
+// From here on, sharing the work costs less than it saves.
 constexpr uint64_t kSharedPositions = 32768;
-constexpr uint64_t kSharedTuples = 262144;  // those that are not read by vectors
+constexpr uint64_t kSharedTuples = 262144;  // for tuples that are not read with vectors
 constexpr uint64_t kSharedBytes = uint64_t{512} << 10;
 
 uint32_t PartCount(const ScatterProblem& p, const ScatterLoops& loops, uint32_t threads) {
@@ -40,7 +40,7 @@ uint32_t IndependentLoop(const ScatterLoops& loops, uint32_t parts) {
   return d;
 }
 
-// Owners share blocks of about 4 KiB: no line of a cache goes back and forth between two.
+// Owners get blocks of about 4 KiB, so that no cache line bounces between two of them.
 uint32_t KeyShift(const ScatterLoops& loops, DataType type) {
   constexpr uint64_t kBlockBytes = 4096;
   const uint64_t step = loops.tuple_size == 1 ? loops.tuple[0].output_stride : 1;
@@ -111,7 +111,7 @@ std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const S
     for (uint32_t p = 0; p < count; ++p) parts[p].positions = positions[p];
     return parts;
   }
-  // Few slices cannot be dealt out evenly: every part takes its piece of each.
+  // Few slices cannot be distributed evenly: every part takes its piece of each.
   constexpr uint64_t kFewPerPart = 64;
   if (Iterations(loops.positions) < kFewPerPart * count) {
     const auto slices = CutNest(loops.slice, LoopToCut(loops.slice, count), count);

@@ -8,15 +8,15 @@
 namespace anydml {
 namespace {
 
-// What can be copied while claims are made: some 5 microseconds at 4 TB/s, read and written. Of
-// 64 MiB with 16384 rows: 39 microseconds; 43 with 16 MiB and 47 with 24, of which more is replaced.
+// How much can be copied while claims are made: some 5 microseconds at 4 TB/s, read and written. For 64 MiB
+// with 16384 rows: 39 microseconds; 43 with 16 MiB and 47 with 24, because more of the copy is overwritten.
 constexpr uint64_t kCopiedMeanwhile = uint64_t{10} << 20;
 // Blocks of a multiprocessor that clear: as fast as the cache takes it.
 constexpr uint64_t kClearBlocks = 4;
-// Up to here a table can have more entries, so that searches are shorter, and stay in the cache.
+// Up to this number a table may have more entries, for shorter searches, and still stay in the cache.
 constexpr uint64_t kFewClaims = uint64_t{1} << 17;
 
-// Duplicates need at least two positions that differ in nothing but their tuples.
+// Duplicates need at least two positions that differ only in their tuples.
 bool MayCollide(const ScatterProblem& problem) {
   for (const PositionLoop& loop : PositionLoops(problem)) {
     if (loop.output_dimension == PositionLoop::kNoDimension && loop.size > 1) return true;
@@ -47,12 +47,12 @@ LoopNest<2> SlotNest(const ScatterProblem& problem, uint64_t element_bytes) {
   return nest;
 }
 
-// Dimensions of the output that slots are numbered along: all but those of a slice.
+// The dimensions of the output along which slots are numbered: all except those of a slice.
 uint32_t SlotDimensions(const ScatterProblem& problem) {
   return problem.output.rank - SliceDimensions(problem);
 }
 
-// How far apart the slots of neighbours along each dimension are.
+// The distance between slots of neighbours along each dimension.
 Dimensions SlotStrides(const ScatterProblem& problem) {
   Dimensions strides{};
   uint32_t stride = 1;
@@ -190,7 +190,7 @@ ScatterLaunch<GatherParameters> PlanGather(const ScatterSetup& setup, const Clai
   GatherParameters gather = {};
   gather.write = setup.WriteOf(arguments);
   gather.write.claims = claims;
-  gather.write.claims.lost = nullptr;  // whoever wants to know asks the table
+  gather.write.claims.lost = nullptr;  // the table itself is queried
   gather.input = arguments.inputs[0].data;
   uint64_t distances = AddressOf(gather.input) | gather.write.unit_bytes;
   for (uint32_t d = 0; d < setup.slot_nest.rank; ++d) {

@@ -34,14 +34,14 @@ inline constexpr uint32_t kSmallPositions = kSmallEntries / 2;
 // What is cleared at once.
 inline constexpr uint64_t kClearBytes = 16;
 
-// Slots are the places where a slice can go, in row-major order: two positions have the same
-// target exactly when they have the same slot. (A tensor has fewer than 2^32 elements: numbers
-// of positions and slots have 32 bits.)
+// Slots are the places where a slice can go, in row-major order: two positions have the same target exactly
+// if they have the same slot. (A tensor has fewer than 2^32 elements, so indices of positions and slots have
+// 32 bits.)
 struct DeviceTuples {
   struct Component {
-    uint64_t size;           // of the dimension it addresses
-    uint64_t wrap;           // added to negative indices: the size, or 0 where they are out of range
-    uint64_t output_stride;  // of that dimension, in bytes
+    uint64_t size;           // of the addressed dimension
+    uint64_t wrap;           // added to negative indices: the size, or 0 if these are out of range
+    uint64_t output_stride;  // of the addressed dimension, in bytes
     uint64_t index_offset;   // from component 0, in indices
     uint32_t slot_stride;
   };
@@ -60,10 +60,10 @@ struct DeviceTuples {
 
 DeviceTuples MakeDeviceTuples(const ScatterProblem& problem);
 
-// How many slots there are.
+// The number of slots.
 uint64_t SlotCount(const ScatterProblem& problem);
 
-// All memory is 0 before the first claim. A claim is a position plus one.
+// All memory must be 0 before the first claim. A claim is a position plus one.
 struct ClaimTable {
   enum class Kind {
     kNone,    // no two positions have the same target
@@ -72,9 +72,9 @@ struct ClaimTable {
   };
 
   Kind kind = Kind::kNone;
-  uint32_t count = 0;        // of entries; when hashed a power of two, at least twice the positions
-  void* entries = nullptr;   // uint32_t, or uint64_t when hashed
-  uint32_t* lost = nullptr;  // a bit per position; null when entries are all that is wanted
+  uint32_t count = 0;        // of entries; for kHashed a power of two, at least twice the positions
+  void* entries = nullptr;   // uint32_t, or for kHashed uint64_t
+  uint32_t* lost = nullptr;  // a bit per position; null if only entries are needed
   uint32_t* first_bad =
       nullptr;  // the complement of the first position out of range; null when nobody wants to know
 
@@ -88,8 +88,8 @@ struct ClearParameters {
   uint64_t count;
 };
 
-// Claims and the copy of the input have nothing to do with each other, and one waits for the
-// cache while the other waits for memory: blocks of both kinds run side by side.
+// Claims and the copy of the input are independent, and one waits for the cache while the other waits for
+// memory: blocks of both kinds run side by side.
 struct PrepareParameters {
   DeviceTuples tuples;
   ClaimTable claims;
@@ -98,7 +98,7 @@ struct PrepareParameters {
   uint64_t copy_blocks;
 };
 
-// Every position that has not lost writes its slice. Slices are walked through in units.
+// Every position that has not lost writes its slice, in units.
 struct WriteParameters {
   DeviceTuples tuples;
   ClaimTable claims;
@@ -107,14 +107,14 @@ struct WriteParameters {
   DataErrorNote* note;
   uint32_t unit_bytes;
   FastDivisor slice_units;
-  bool contiguous;  // slices are, in updates and output
+  bool contiguous;  // slices are contiguous, in updates and output
   DeviceNest<2> slice;
   uint32_t units;  // of all slices
 };
 
-// For contiguous slices: every slot takes its slice from the update that holds it, or from the
-// input. What is replaced is neither read nor written twice. The first slots were copied while
-// claims were made, so that there was something to do meanwhile: updates of those are written.
+// For contiguous slices: every slot takes its slice from the update that holds it, or from the input, so that
+// nothing is read or written twice. The first slots were already copied, to use the time while claims were
+// made: their updates are written separately.
 struct GatherParameters {
   WriteParameters write;  // claims are kDirect
   const std::byte* input;
@@ -135,11 +135,11 @@ struct ScatterLaunch {
   Parameters parameters;
 };
 
-// Where a table of claims lies in the temporary resource.
+// The place of a table of claims in the temporary resource.
 struct ClaimScratch {
   ClaimScratch(const ClaimTable& claims, uint32_t positions);
 
-  // `claims` in `memory`. Without a note nobody wants to know what is out of range.
+  // `claims` in `memory`. With a null note, indices out of range are not reported.
   ClaimTable Place(ClaimTable claims, const Buffer& memory, const DataErrorNote* note) const;
 
   // All of it is cleared before the first claim, in words of 16 bytes.
@@ -154,10 +154,10 @@ struct ClaimScratch {
 struct ScatterSetup {
   explicit ScatterSetup(const ScatterProblem& problem);
 
-  // Slots lie one behind the other, in input and output, in the order of their numbers.
+  // Slots are contiguous in input and output, in the order of their numbers.
   bool SlotsInOrder(uint64_t slice_bytes) const;
 
-  // False where input and output are the same memory.
+  // False if input and output are the same memory.
   bool Copies(const KernelArguments& arguments) const {
     return !(may_be_same && arguments.inputs[0].data == arguments.outputs[0].data);
   }
@@ -165,7 +165,7 @@ struct ScatterSetup {
   DeviceCopy CopyOf(const KernelArguments& arguments) const;
   // Without claims.
   WriteParameters WriteOf(const KernelArguments& arguments) const;
-  // The largest unit that divides `bytes`, and the slices in such units.
+  // Sets the largest unit that divides `bytes`, and the slices in such units.
   void SetUnit(uint64_t bytes, WriteParameters* write) const;
 
   std::string Describe(const DataErrorNote& note) const {
@@ -184,7 +184,7 @@ struct ScatterSetup {
   const uint64_t updates_bytes;
 
  private:
-  // All distances between slices, in bytes, or-ed together.
+  // All strides between slices, in bytes, or-ed together.
   uint64_t TupleStrides() const;
 };
 

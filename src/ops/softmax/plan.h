@@ -28,9 +28,9 @@ struct SoftmaxSetParameters {
   DeviceNest<2> sets;
   DeviceNest<2> elements;
   uint32_t set_count;
-  uint32_t element_count;  // of each set
-  uint32_t columns;        // sets of a block
-  uint32_t lanes;          // threads for each, a power of two
+  uint32_t element_count;  // per set
+  uint32_t columns;        // sets per block
+  uint32_t lanes;          // threads per set, a power of two
   bool lanes_first;        // neighbouring threads belong to one set
   bool is_log;
   DataType type;
@@ -47,7 +47,7 @@ struct SoftmaxRowParameters {
   void* output;
   DeviceNest<2> rows;
   uint32_t row_count;
-  uint32_t units;  // of a row
+  uint32_t units;  // per row
   uint32_t lanes;  // threads for a row: kSoftmaxLanes, or the block
   bool is_log;
 };
@@ -68,7 +68,7 @@ struct HardmaxParameters {
   void* output;
   DeviceNest<2> sets;      // of positions and the output
   DeviceNest<1> elements;  // of the output, in the order of positions
-  FastDivisor inner;       // how many of which are side by side: sets, or a set's elements
+  FastDivisor inner;       // number of contiguous ones: sets, or a set's elements
   uint64_t count;
   bool sets_first;  // neighbours belong to different sets
 };

@@ -27,7 +27,7 @@ KeyOrder KeyOrderOf(DataType type, bool largest);
 // Passed by value to every kernel.
 struct TopKSequences {
   const std::byte* input;
-  const std::byte* input_end;  // a multiple of 4 bytes behind `input`
+  const std::byte* input_end;  // a multiple of 4 bytes after `input`
   std::byte* value;
   std::byte* index;
   uint64_t input_bytes;
@@ -40,7 +40,7 @@ struct TopKSequences {
   LoopNest<3> nest;
 };
 
-// Everything but the buffers.
+// Everything except the buffers.
 TopKSequences TopKSequencesOf(const TopKProblem& problem);
 // With them.
 TopKSequences Bind(TopKSequences all, const KernelArguments& arguments);

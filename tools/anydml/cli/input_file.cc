@@ -53,7 +53,7 @@ Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vecto
 }  // namespace
 
 Status ReadFile(const InputPath& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
-  // Without waiting for whoever writes to a pipe, which is refused then.
+  // Does not wait for the writer of a pipe, since pipes are refused below.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const int file = path.folder.empty() ? open(path.path.c_str(), kFlags)
                                        : OpenInFolder(path.folder, path.resolved, kFlags);

@@ -22,7 +22,7 @@ struct InputPath {
   std::filesystem::path folder, resolved;
 };
 
-// Only regular files, whose size is known before they are read, and at most `max_bytes`.
+// Only regular files, whose size is known in advance, and at most `max_bytes`.
 Status ReadFile(const InputPath& path, uint64_t max_bytes, std::vector<std::byte>* bytes);
 
 // A quarter of this machine's memory, for all buffers of a model together: besides a buffer there may be its

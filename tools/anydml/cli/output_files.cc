@@ -138,7 +138,7 @@ Status RemoveTemporaryFilesOnSignals() {
     // A signal that the caller ignores (nohup) stays ignored.
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals, number);
   }
-  // Threads that are created later inherit the mask: the signals come to this one only.
+  // Later threads inherit the mask, so the signals reach only this one.
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &signals, &before);
   try {

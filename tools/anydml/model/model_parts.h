@@ -25,8 +25,8 @@ Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std
 
 Status ReadDataType(const JsonNode& node, DataType* type);
 
-// An array file as packed elements in row-major order: of `type` where that has four bits and the file's
-// elements can be read as such, otherwise of the file's own, which it becomes.
+// An array file as packed elements in row-major order: of `type` if that has four bits and the file's
+// elements can be converted, otherwise of the file's own type, which `type` becomes.
 Status ReadPackedNpy(const InputPath& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes);
 

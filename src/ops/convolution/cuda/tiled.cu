@@ -260,7 +260,7 @@ class ConvolutionTiled final : public CompositeKernel {
 
   bool half_, has_bias_, depthwise_;
   DepthwiseWay way_ = DepthwiseWay::kAny;
-  Parameters common_{};  // but for addresses
+  Parameters common_{};  // without addresses
   uint64_t blocks_ = 0;
   Grid parts_grid_;
   uint32_t threads_ = kTileThreads, shared_bytes_ = 0;

@@ -10,7 +10,7 @@ __device__ inline uint64_t MatrixOf(const DeviceShape& s, const ConvolutionTenso
   return tensor.offset + matrix / s.inner * tensor.outer[0] + matrix % s.inner * tensor.outer[1];
 }
 
-// A number as three coordinates and what is left of it.
+// Splits a number into three coordinates; returns the remainder.
 __device__ inline uint32_t SplitNumber(const FastDivisor (&sizes)[kMaxSpatial], uint32_t number,
                                        uint32_t (&at)[kMaxSpatial]) {
 #pragma unroll

@@ -47,7 +47,7 @@ class GatherCpu final : public Kernel {
     const uint64_t bytes = ElementCount(problem.output) * sizeof(Element);
     const uint32_t parts = PartsForBytes(bytes, threads);
     parts_ = CutNest(loops_.elements, LoopToCut(loops_.elements, parts), parts);
-    // Lines that rows share would be written in pieces.
+    // Streaming would write cache lines that rows share partially.
     const LoopNest<3>::Loop& inner = parts_[0].inner;
     const uint64_t row_bytes = inner.size * sizeof(Element);
     streams_ = bytes >= kStreamBytes && inner.strides == LoopNest<3>::Offsets{1, 1, 0} &&
@@ -110,7 +110,7 @@ class GatherCpu final : public Kernel {
   bool CopyElements(const NestPart<3>& part, const KernelArguments& arguments) const {
     const Tensors tensors = TensorsOf(arguments);
     const LoopNest<3>::Loop inner = part.inner;
-    // Copies, which the writes cannot change: they stay in registers.
+    // Copies, which the compiler can keep in registers because stores cannot alias them.
     const GatherLoops loops = loops_;
     const GatherLoops::Component only = loops.tuple[0];
     bool in_range = true;

@@ -84,7 +84,7 @@ class IntegerTiled final : public Kernel {
   IntegerTiled(const IntegerSums& problem, const LowerContext& context) : problem_(problem) {
     Parameters& p = common_;
     p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
-    // Parts would have to be added up; many small tiles do without.
+    // Parts would need an addition pass; many small tiles do not.
     ProductTiles& plan = p.shape.plan;
     plan.tiles /= plan.splits;
     plan.splits = 1;

@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// kCount elements, neighbours in the output, per thread.
+// kCount contiguous elements of the output per thread.
 template <typename Element, uint32_t kCount>
 __global__ void __launch_bounds__(kOneHotThreads) OneHotUnits(const __grid_constant__ OneHotParameters p) {
   const uint64_t number = uint64_t{blockIdx.x} * kOneHotThreads + threadIdx.x;

@@ -7,7 +7,7 @@
 
 namespace anydml::pooling {
 
-// The taps of a window that are in the input.
+// The taps of a window that are inside the input.
 struct Taps {
   WindowRange range[kSpatialRank];
   int64_t first[kSpatialRank];  // position of tap 0

@@ -1,4 +1,4 @@
-// A thread for each window: every function, type and layout.
+// A thread per window: every function, type and layout.
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/dispatch.h"
 #include "ops/pooling/cuda/device.cuh"

@@ -14,7 +14,7 @@ namespace {
 
 using namespace recurrent_cuda;
 
-// Some units of a direction of an element of the batch.
+// Some units of one direction of an element of the batch.
 struct Row {
   uint32_t direction;
   uint32_t element;
@@ -30,7 +30,7 @@ struct Row {
   const float* peephole;    // null: none
 };
 
-// What comes from the state, from the input, and the biases.
+// The sum of the contributions of state, input and biases.
 __device__ float Sum(const GateParameters& p, const Row& row, uint32_t gate, uint64_t unit,
                      float from_state) {
   const uint64_t at = uint64_t{gate} * p.units + unit;

@@ -5,7 +5,7 @@
 namespace anydml::reduce {
 namespace {
 
-// Accumulators that threads put together: number j of thread t is where neither side has conflicts of banks.
+// Accumulators that threads merge: number j of thread t is placed so that neither side has bank conflicts.
 template <typename A, uint32_t kCount>
 struct ColumnParts {
   A parts[kCount * (kReduceThreads + 32 / kCount)];

@@ -13,7 +13,7 @@
 
 namespace anydml::reduce {
 
-// As float, or as an integer of the class T.
+// Loads as float, or as an integer of class T.
 template <typename T>
 __device__ T LoadAs(const void* data, DataType type, uint64_t at) {
   if constexpr (std::is_same_v<T, float>) {
@@ -110,7 +110,7 @@ __device__ A MergeBlock(A a, A* shared) {
   return a;
 }
 
-// The kernels to launch for a problem; null where there is none.
+// The kernels to launch for a problem; null if there is none.
 using Launch = void (*)(KernelChain& chain, const ReduceParameters& p, const Grid& grid);
 
 Launch FindFloatLaunch(Accumulation kind, bool last);                   // everything.cuh, for floats

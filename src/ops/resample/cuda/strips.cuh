@@ -79,15 +79,14 @@ struct Strips {
   }
 };
 
-// What a store must divide for all that threads write to be aligned: distances and the length of rows, in
-// bytes, or-ed together.
+// What stores must divide to be aligned: strides and lengths of rows, in bytes, or-ed together.
 inline uint64_t StoreConstraints(const ResampleLevels& plan, uint32_t element_bytes) {
   uint64_t elements = plan.levels[1].to | plan.levels[0].target_stride;
   for (uint32_t d = 0; d < plan.batch_rank; ++d) elements |= plan.batch[d].target_stride;
   return elements * element_bytes;
 }
 
-// Why there are no strips; empty where there are.
+// Why there are no strips; empty if there are.
 inline std::string WhyNoStrips(const ResampleProblem& problem, const ResampleLevels& plan) {
   constexpr uint32_t kMostColumns = 1u << 30;
   if (problem.gradient || plan.level_count != 2) return "it is not two dimensions that are resampled";

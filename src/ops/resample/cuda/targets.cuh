@@ -23,7 +23,7 @@ __device__ inline TargetPlace PlaceOf(const ResampleTargets& targets, uint32_t n
     if (loop.level == ResampleTargets::kNoLevel) {
       place.source += uint64_t{at} * loop.source_stride;
     } else {
-      // Indices that the compiler knows keep the array in registers.
+      // With compile-time indices, the array stays in registers.
 #pragma unroll
       for (uint32_t l = 0; l < kMaxLevels; ++l) {
         if (loop.level == l) place.at[l] = at;

@@ -96,7 +96,8 @@ __device__ SampleRange PartOf(const RegionAxis& axis, const SampleRange& samples
   return {samples.first > begin ? samples.first : begin, samples.end < end ? samples.end : end};
 }
 
-// What a region adds to the gradient of an element, in the order in which its samples would be scattered.
+// A region's contribution to the gradient of an element, in the order in which its samples would be
+// scattered.
 __device__ float AddRegion(const RoiParameters& a, uint32_t region, const Place& at, const Plane& plane,
                            float sum) {
   const RegionAxis y = AxisY(a, region), x = AxisX(a, region);
@@ -193,7 +194,7 @@ class RoiCuda final : public Kernel {
   }
 
  private:
-  // They have nothing to do with each other: each begins a chain of its own.
+  // They are independent: each begins a chain of its own.
   void LaunchGradients(const KernelArguments& arguments) const {
     const auto launch = [&](void (*kernel)(RoiParameters), const RoiLaunch& planned) {
       RoiParameters a = planned.parameters;

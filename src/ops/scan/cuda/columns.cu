@@ -1,4 +1,4 @@
-// Sequences whose neighbours lie beside them: a block has 32 of them, and its warps take turns at their rows.
+// Contiguous sequences: a block has 32 of them, and its warps take turns at their rows.
 #include "ops/common/cuda_chain.cuh"
 #include "ops/scan/cuda/scan.cuh"
 
@@ -6,7 +6,7 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kColumns = kScanColumns, kWarps = kScanColumnWarps;
-// Elements of a warp that follow each other, all on their way at a time.
+// Consecutive elements of a warp, all in flight at a time.
 constexpr uint32_t kRowsPerWarp = 8;
 constexpr uint32_t kTile = kWarps * kRowsPerWarp;
 

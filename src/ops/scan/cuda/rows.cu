@@ -1,5 +1,5 @@
-// Rows: a block, or a warp, goes along its sequence, tile by tile. What the next tile consists of is on its
-// way while one is added up.
+// Rows: a block, or a warp, loops over its sequence tile by tile. The next tile is loaded while one is
+// summed.
 #include "ops/common/cuda_chain.cuh"
 #include "ops/device/units.h"
 #include "ops/scan/cuda/scan.cuh"
@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// Units of a thread per tile: 32 lanes have neighbouring units, and a warp as many neighbouring such rows.
+// Units per thread and tile: 32 lanes have contiguous units, and a warp has consecutive rows of these.
 constexpr uint32_t kUnits = 2;
 
 // A part of a sequence: `count` elements from scan position `begin` on.

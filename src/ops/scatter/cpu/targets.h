@@ -91,7 +91,7 @@ uint64_t ChoosePositions(const ScatterLoops& loops, const ScatterOwner& owner, c
 template <typename Index, typename Offset>
 void QueueChosen(const PositionRun<Index>& run, uint32_t first, uint64_t chosen, const Offset* offsets,
                  uint64_t scale, TargetQueue* queue) {
-  // Copies, which stores to the queue cannot change: they stay in registers.
+  // Copies, which the compiler can keep in registers because stores cannot alias them.
   const uint64_t source_stride = run.strides[ScatterLoops::kUpdates];
   const uint64_t target_stride = run.strides[ScatterLoops::kOutput];
   const uint64_t source = run.source + first * source_stride;

@@ -151,7 +151,7 @@ class ScatterTyped final : public Kernel {
     const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
     auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
     const LoopNest<3>::Loop inner = part.positions.inner;
-    // A copy, which the writes cannot change: it stays in registers.
+    // A copy, which the compiler can keep in registers because stores cannot alias it.
     ScatterLoops local = loops;
     bool all = true;
     ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
@@ -160,7 +160,7 @@ class ScatterTyped final : public Kernel {
         if (kFetch && i + kLinesAhead < inner.size) {
           const Index* const later =
               indices + at[ScatterLoops::kIndices] + kLinesAhead * inner.strides[ScatterLoops::kIndices];
-          // Not checked: asking for a line is no access.
+          // Not checked: a prefetch is no access.
           ReadTuple<kTuple>(local, later, &key, &offset);
           const uint64_t element =
               at[ScatterLoops::kOutput] + kLinesAhead * inner.strides[ScatterLoops::kOutput] + offset;
@@ -205,7 +205,7 @@ class ScatterTyped final : public Kernel {
     if (arguments.data_errors == nullptr) return;
     const std::byte* indices = arguments.inputs[1].data;
     const uint64_t first = FirstOutOfRange(loops_, reinterpret_cast<const Index*>(indices));
-    if (first == kNone) return;  // somebody wrote to the indices meanwhile
+    if (first == kNone) return;  // the indices were changed meanwhile
     arguments.data_errors->ReportDataError(
         DescribeBadTuple(problem_, indices, PositionCoordinate(problem_, first)));
   }

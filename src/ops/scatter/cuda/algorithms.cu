@@ -16,8 +16,7 @@ using Memory = ScatterProblem::Memory;
 constexpr uint64_t kSmallBytes = uint64_t{32} << 10;
 // From this size on, an entry per slot costs little compared to the slice.
 constexpr uint64_t kGatherSliceBytes = 64;
-// From here on updates are put in order by tile before they are written; a hash table of
-// fewer is small.
+// From this number on, updates are sorted by tile before they are written; a hash table of fewer is small.
 constexpr uint32_t kFewPositions = uint32_t{1} << 17;
 // With more slots than this per position it costs less, in place, to write single slots than to read and
 // write all tiles (2^24 slots with 10^6 positions: 54 microseconds by tiles, 91 singly; 2^28 with 2^20: 105

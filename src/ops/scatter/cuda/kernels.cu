@@ -3,7 +3,7 @@
 namespace anydml {
 namespace {
 
-// Who copies needs all the threads that a multiprocessor can have.
+// Copying needs all the threads that a multiprocessor can have.
 constexpr uint32_t kBlocksAtOnce = 2048 / kScatterThreads;
 
 // The role of a block of ScatterPrepare: the kinds alternate while there are both, so that no claims remain
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kScatterThreads, kBlocksAtOnce)
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
   if (role.claims) {
-    WaitForPrevious();  // for the cleared table; the copy need not
+    WaitForPrevious();  // for the cleared table; the copy need not wait
     ClaimPosition(p.claims, p.tuples, role.number * kScatterThreads + threadIdx.x);
   } else {
     CopyBlock(p.copy, role.number);

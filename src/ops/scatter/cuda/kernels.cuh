@@ -12,7 +12,7 @@ void Launch(const ScatterLaunch<PrepareParameters>& launch, KernelChain* chain);
 void Launch(const ScatterLaunch<WriteParameters>& launch, KernelChain* chain);
 void Launch(const ScatterLaunch<GatherParameters>& launch, KernelChain* chain);
 void Launch(const ScatterLaunch<SmallParameters>& launch, KernelChain* chain);
-// Only the note, for kernels that cannot know when all positions have been seen.
+// Writes only the note, for kernels that cannot know when all positions have been seen.
 void LaunchNote(KernelChain* chain, const WriteParameters& parameters);
 
 }  // namespace anydml

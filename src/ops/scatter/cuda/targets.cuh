@@ -13,8 +13,8 @@ struct ScatterTarget {
   uint64_t output;   // and of its target
 };
 
-// Index number `at` as it is in memory. Nothing waits for it until it is extended: a thread can
-// have several under way.
+// Index `at` as in memory. Nothing waits for it until it is extended, so a thread can have several loads in
+// flight.
 __device__ inline uint64_t LoadRawIndex(const DeviceTuples& tuples, uint64_t at) {
   if (tuples.wide) return __ldg(reinterpret_cast<const unsigned long long*>(tuples.indices) + at);
   return __ldg(reinterpret_cast<const uint32_t*>(tuples.indices) + at);

@@ -84,7 +84,7 @@ template <typename T, uint32_t kUnits>
 __global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ SoftmaxRowParameters p) {
   SoftmaxOfRow<T, kUnits>(p);
 }
-// Three blocks of a multiprocessor: while rows of some are computed others are loaded.
+// Three blocks per multiprocessor: while rows of some are computed, others are loaded.
 template <typename T, uint32_t kUnits>
 __global__ void __launch_bounds__(kSoftmaxFewThreads, 3)
     SoftmaxRowsOfFew(const __grid_constant__ SoftmaxRowParameters p) {

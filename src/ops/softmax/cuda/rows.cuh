@@ -7,8 +7,8 @@
 
 namespace anydml::softmax {
 
-// e^difference, which is not positive, from the device's power of 2. For FLOAT32 results with what the
-// product's rounding leaves.
+// e^difference, for differences that are not positive, with the device's power of 2. For FLOAT32 results it
+// includes the product's rounding error.
 template <typename T>
 __device__ __forceinline__ float PowerOf(float difference) {
   constexpr float kLog2E = 0x1.715476p0f, kLog2ERest = 0x1.4ae0cp-26f, kLn2 = 0x1.62e43p-1f;

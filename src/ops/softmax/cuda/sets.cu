@@ -1,4 +1,4 @@
-// Softmax over any layout: a block takes some sets, each with some threads, and reads everything twice.
+// Softmax over any layout: a block computes several sets, each with some threads, and reads everything twice.
 #include "ops/reduce/cuda/device.cuh"
 #include "ops/softmax/plan.h"
 

@@ -34,7 +34,7 @@ class CountedRow {
     typename Bounds::Shared bounds;
   };
 
-  // `list` has room for `capacity` words twice.
+  // `list` has room for `capacity` words, twice.
   __device__ CountedRow(Shared* shared, Word* list, uint32_t capacity, const TopKSequences& all)
       : shared_(*shared), select_(&shared->select, all.order), all_(all), list_(list), capacity_(capacity) {}
 

@@ -9,7 +9,7 @@
 
 namespace anydml {
 
-// To shared memory, without a register that waits.
+// To shared memory, without occupying a register.
 inline __device__ void CopyAsync(uint4* to, const uint4* from) {
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");

@@ -50,7 +50,7 @@ struct WordFormat {
   __device__ bool IsExact() const { return kBytes == 8 && common_bits >= 32u + __popc(index_mask); }
 };
 
-// How many leading bits the keys of this thread's row have in common, 63 at most.
+// The number of leading bits that the keys of this thread's row have in common, at most 63.
 __device__ uint32_t CommonBits(const SharedRows<8>& rows, const TopKSequences& all) {
   uint64_t different = 1;
   const uint64_t first = ElementToKey<8>(all.order, rows.Element(threadIdx.x, 0));

@@ -88,7 +88,7 @@ class TopKTransposed final : public CompositeKernel {
   const uint32_t of_rows_;
 };
 
-// The problem that is left: a dimension per loop over the sequences, then the axis.
+// The remaining problem: a dimension per loop over the sequences, then the axis.
 TopKProblem ProblemOfRows(const TopKProblem& problem, const TopKSequences& all) {
   TopKProblem rows = problem;
   TensorDesc* const tensors[] = {&rows.input, &rows.value, &rows.index};
