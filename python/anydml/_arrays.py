@@ -95,9 +95,9 @@ def device_name(values: list[Any]) -> str:
         if isinstance(value, Tensor):
             return value.device
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
-            kind, number = _place(value, "an input")
-            if kind == CUDA:
-                return f"cuda:{number}"
+            place = _place(value, "an input")
+            if place[0] not in _HOST:
+                return _anydml.adapter_with_memory(*place) or _place_name(*place)
     return "cpu"
 
 
@@ -191,7 +191,7 @@ def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -
         layout = packed(number_of(value.dtype, what), value.shape or (1,))
         return Operand(layout, memory.address, memory.use_in(stream, False))
     place = _place(value, what)
-    if place[0] != CUDA or device.id != f"cuda:{place[1]}":
+    if place != device.dlpack_device:
         raise ValueError(f"{what} is on {_place_name(*place)} but the operator runs on {device.id}")
     tensor = _imported(value, what, place, stream=stream)
     item = int(tensor.type[2:])
@@ -204,7 +204,7 @@ def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -
 def device_input(device: _anydml.Device, value: Any, what: str, stream: int) -> Operand:
     on_device = isinstance(value, Tensor) or (
         not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__")
-        and _place(value, what)[0] == CUDA)
+        and _place(value, what)[0] not in _HOST)
     if not on_device:
         operand = host_input(value, what)
         if 0 in operand.layout[1]:

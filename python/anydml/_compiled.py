@@ -53,7 +53,7 @@ class CompiledOperator:
             return None
         inputs, outputs = ([None if layout is None else (layout, tuple(layout[1]), dtype_of(layout[0]))
                             for layout in layouts] for layouts in (self._layouts, native.outputs))
-        gpu = -1 if self.device._on_host else int(self.device.id.removeprefix("cuda:"))
+        gpu = -1 if self.device._on_host else self.device._native.dlpack_device[1]
         return _anydml.make_caller(native, inputs, outputs, gpu, partial(Tensor, self.device._native))
 
     @property

@@ -99,7 +99,7 @@ class Device:
 
     @property
     def _on_host(self) -> bool:
-        return self.id == "cpu"
+        return self._opened.runs_on_host
 
     def _input(self, value: Any, what: str, stream: Optional[int] = None) -> Operand:
         """`stream`: where the operator runs, on a GPU; None: the default one."""

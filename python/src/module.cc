@@ -125,6 +125,16 @@ std::shared_ptr<Device> Open(const std::string& adapter) {
   return device;
 }
 
+// The adapter whose memory DLPack calls so; "" if there is none.
+std::string AdapterWithMemory(int32_t type, int32_t id) {
+  std::vector<tools::Adapter> adapters;
+  Run([&] { return tools::ListAdapters(&adapters); });
+  for (const tools::Adapter& adapter : adapters) {
+    if (adapter.traits.DlpackDeviceType == type && adapter.traits.DlpackDeviceId == id) return adapter.id;
+  }
+  return "";
+}
+
 std::vector<std::pair<std::string, std::string>> Adapters() {
   std::vector<tools::Adapter> adapters;
   Run([&] { return tools::ListAdapters(&adapters); });
@@ -173,6 +183,7 @@ PYBIND11_MODULE(_anydml, m) {
   py::register_exception_translator(TranslateException);
   m.def("version", AnyDmlGetVersion);
   m.def("adapters", Adapters);
+  m.def("adapter_with_memory", AdapterWithMemory);
   m.def("operators", OperatorNames);
   m.def("data_types", DataTypeNames);
 
@@ -199,6 +210,13 @@ PYBIND11_MODULE(_anydml, m) {
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
       .def_property_readonly("id", [](const Device& device) { return device.adapter().id; })
       .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
+      .def_property_readonly(
+          "runs_on_host", [](const Device& device) { return device.adapter().traits.RunsOnHost != 0; })
+      .def_property_readonly("dlpack_device",
+                             [](const Device& device) {
+                               const AnyDmlAdapterTraits& traits = device.adapter().traits;
+                               return std::pair(traits.DlpackDeviceType, traits.DlpackDeviceId);
+                             })
       .def_property_readonly("feature_level",
                              [](const Device& device) { return FeatureLevelName(device.feature_level()); })
       .def_property_readonly("removed", OnObject(&Device::removed))

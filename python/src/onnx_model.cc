@@ -121,6 +121,11 @@ class OnnxModel {
       ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &device_));
       return onnx::ModelSession::Create(std::move(model), device_.get(), &session_);
     });
+    // Between the iterations of its loops: a KeyboardInterrupt ends a run.
+    session_->set_poll([] {
+      const py::gil_scoped_acquire gil;
+      return PyErr_CheckSignals() == 0 ? Status() : Status(Code::kFail, "interrupted");
+    });
     for (const onnx::Signature& input : session_->inputs()) {
       const auto escaped = Text(input.name).cast<std::string>();
       if (escaped != input.name) escaped_.emplace(escaped, input.name);

@@ -42,6 +42,8 @@ void Raise(PyObject* type, std::string_view message) {
 }
 
 void Check(const Status& status) {
+  // Set by what `body` called back, for example by Ctrl-C.
+  if (!status.ok() && PyErr_Occurred() != nullptr) throw py::error_already_set();
   if (!status.ok()) Raise(ExceptionFor(status.code()), status.message());
 }
 

@@ -17,6 +17,8 @@ class _Native:
     """The CPU's device under another name."""
 
     id = NAME
+    runs_on_host = False
+    dlpack_device = (2, 0)
 
     def __init__(self):
         self._cpu = dml.Device("cpu")._native

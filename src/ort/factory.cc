@@ -1,7 +1,6 @@
 #include "ort/factory.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -21,18 +20,11 @@ constexpr std::string_view kNoCpu = "session.disable_cpu_ep_fallback";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's prefix, from the provider's name
 constexpr std::string_view kArenaPrefix = "arena.";       // for onnxruntime's own options
 
-// "cuda:1" is 1; empty for the CPU.
-std::optional<size_t> GpuNumber(std::string_view id) {
-  const size_t colon = id.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  size_t number = 0;
-  std::from_chars(id.data() + colon + 1, id.data() + id.size(), number);
-  return number;
-}
+constexpr int32_t kDlpackCuda = 2;  // DLDeviceType
 
 // A GPU has memory of its own. For tests without a GPU, so can the CPU.
-bool HasMemory(const std::string& adapter) {
-  return GpuNumber(adapter).has_value() || std::getenv("ANYDML_ORT_DEVICE_MEMORY") != nullptr;
+bool HasMemory(const tools::Adapter& adapter) {
+  return adapter.traits.TakesHostMemory == 0 || std::getenv("ANYDML_ORT_DEVICE_MEMORY") != nullptr;
 }
 
 // The CPU, and NVIDIA's GPUs in onnxruntime's order.
@@ -42,8 +34,8 @@ struct Hardware {
 
   // If onnxruntime has not found an existing GPU (in a container), its adapter is attached to the CPU.
   const OrtHardwareDevice* Of(const tools::Adapter& adapter) const {
-    const std::optional<size_t> gpu = GpuNumber(adapter.id);
-    return gpu && *gpu < gpus.size() ? gpus[*gpu] : cpu;
+    const auto number = static_cast<size_t>(adapter.traits.DlpackDeviceId);
+    return adapter.traits.DlpackDeviceType == kDlpackCuda && number < gpus.size() ? gpus[number] : cpu;
   }
 };
 
@@ -113,7 +105,7 @@ Status Factory::ListDevices(const OrtHardwareDevice* const* hardware, size_t cou
   for (const bool own_memory : {false, true}) {
     for (const tools::Adapter& adapter : adapters) {
       const OrtHardwareDevice* const device = known.Of(adapter);
-      if (device == nullptr || *out_count == max_out || (own_memory && !HasMemory(adapter.id))) continue;
+      if (device == nullptr || *out_count == max_out || (own_memory && !HasMemory(adapter))) continue;
       ANYDML_RETURN_IF_ERROR(AddDevice(adapter, device, own_memory, &out[*out_count]));
       ++*out_count;
     }
@@ -131,19 +123,18 @@ Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice
   Status status = api_.Try(kCreateEpDevice, this, hardware, metadata, nullptr, out);
   api_.Call(kReleaseKeyValuePairs, metadata);
   if (status.ok() && own_memory) {
-    status = AddMemory(adapter.id, *out);
+    status = AddMemory(adapter, *out);
     if (!status.ok()) api_.Call(kReleaseEpDevice, *out);
   }
   return status;
 }
 
-Status Factory::AddMemory(const std::string& adapter, OrtEpDevice* device) {
+Status Factory::AddMemory(const tools::Adapter& adapter, OrtEpDevice* device) {
   auto memory = std::find_if(memories_.begin(), memories_.end(),
-                             [&](const auto& known) { return known->adapter() == adapter; });
+                             [&](const auto& known) { return known->adapter() == adapter.id; });
   if (memory == memories_.end()) {
     std::unique_ptr<DeviceMemory> created;
-    const auto number = static_cast<int32_t>(GpuNumber(adapter).value_or(0));
-    ANYDML_RETURN_IF_ERROR(DeviceMemory::Create(api_, adapter, number, &created));
+    ANYDML_RETURN_IF_ERROR(DeviceMemory::Create(api_, adapter.id, adapter.traits.DlpackDeviceId, &created));
     memory = memories_.insert(memories_.end(), std::move(created));
   }
   return api_.Try(kAddAllocatorInfo, device, (*memory)->info());

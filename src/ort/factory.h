@@ -17,7 +17,7 @@ class Factory : public OrtEpFactory {
                      size_t max_out, size_t* out_count);
   Status AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
                    OrtEpDevice** out);
-  Status AddMemory(const std::string& adapter, OrtEpDevice* device);
+  Status AddMemory(const tools::Adapter& adapter, OrtEpDevice* device);
   Status ReadOptions(const OrtSessionOptions* session, ProviderOptions* out) const;
 
   Status MakeAllocator(const OrtMemoryInfo* info, OrtAllocator** out) const;
