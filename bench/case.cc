@@ -9,9 +9,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/field_values.h"
 #include "base/half.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/field_values.h"
 
 namespace anydml::bench {
 namespace {
@@ -116,7 +116,7 @@ TensorDesc ParseTensor(const std::string& text, std::string* data) {
   std::vector<std::string> parts = Split(text, ':');
   parts.resize(4);
   TensorDesc tensor;
-  tensor.type = parts[0] == "bool" ? DataType::kUInt8 : tools::ParseDataType(parts[0]);
+  tensor.type = parts[0] == "bool" ? DataType::kUInt8 : client::ParseDataType(parts[0]);
   if (tensor.type == DataType::kUnknown) throw std::runtime_error("unknown type: " + parts[0]);
   ParseDimensions(parts[1], &tensor.sizes, &tensor.rank);
   SetPackedStrides(&tensor);
@@ -145,12 +145,13 @@ CaseNode ParseNode(const std::string& text, size_t first_weight) {
     words[parts[i].substr(0, equals)] = parts[i].substr(equals + 1);
   }
   CaseNode node;
-  Check(tools::FindSchema(parts.at(0), &node.desc.schema));
+  Check(client::FindSchema(parts.at(0), &node.desc.schema));
   for (const FieldSchema& field : node.desc.schema->fields) {
     FieldValue& value = node.desc.fields.emplace_back();
     const auto word = words.find(field.name);
     if (field.kind == FieldKind::kAttribute) {
-      if (word != words.end()) Check(tools::ParseFieldValue(field, word->second, DataType::kUnknown, &value));
+      if (word != words.end())
+        Check(client::ParseFieldValue(field, word->second, DataType::kUnknown, &value));
       continue;
     }
     std::string& name = (field.kind == FieldKind::kInput ? node.inputs : node.outputs).emplace_back();
@@ -162,7 +163,7 @@ CaseNode ParseNode(const std::string& text, size_t first_weight) {
     tensor.owned_by_dml = name[0] == 'i' && std::stoul(name.substr(1)) >= first_weight;
     value = tensor;
   }
-  Check(tools::SetCounts(&node.desc));
+  Check(client::SetCounts(&node.desc));
   return node;
 }
 
@@ -208,7 +209,7 @@ Case ParseCase(const Words& words) {
   if (op == words.end()) throw std::runtime_error("the request lacks op");
   const bool is_graph = op->second == GraphSchema()->name;
   c.desc.schema = GraphSchema();
-  if (!is_graph) Check(tools::FindSchema(op->second, &c.desc.schema));
+  if (!is_graph) Check(client::FindSchema(op->second, &c.desc.schema));
   c.desc.fields.resize(c.desc.schema->fields.size());
   c.result_text = op->second;
   for (size_t i = 0; i < c.desc.fields.size(); ++i) {
@@ -222,7 +223,7 @@ Case ParseCase(const Words& words) {
     const std::string text = " " + word->first + "=" + word->second;
     c.result_text += text;
     if (field.type != FieldType::kTensor && !is_array) {
-      Check(tools::ParseFieldValue(field, word->second, tools::ScalarType(c.desc), &c.desc.fields[i]));
+      Check(client::ParseFieldValue(field, word->second, client::ScalarType(c.desc), &c.desc.fields[i]));
       continue;
     }
     std::vector<TensorDesc> tensors;
@@ -238,7 +239,7 @@ Case ParseCase(const Words& words) {
       c.desc.fields[i] = tensors.at(0);
     }
   }
-  Check(tools::SetCounts(&c.desc));
+  Check(client::SetCounts(&c.desc));
   if (is_graph) {
     c.first_weight = Number(words, "first_weight", UINT32_MAX);
     c.compiles = Number(words, "compiles", 0) != 0;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "anydml/describe/desc_fields.h"
 #include "base/status.h"
+#include "client/describe/desc_fields.h"
 
 namespace anydml::bench {
 

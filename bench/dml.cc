@@ -10,9 +10,9 @@
 #include <anydml.h>
 #include <wrl/client.h>
 
-#include "common/c_desc.h"
-#include "common/scoped_variable.h"
-#include "common/session.h"
+#include "client/c_desc.h"
+#include "client/scoped_variable.h"
+#include "client/session.h"
 
 namespace anydml::bench {
 namespace {
@@ -28,15 +28,15 @@ std::vector<DML_BUFFER_BINDING> Bindings(const std::vector<Buffer>& buffers) {
   return bindings;
 }
 
-std::unique_ptr<tools::Session> CreateSession() {
-  tools::SessionOptions options;
+std::unique_ptr<client::Session> CreateSession() {
+  client::SessionOptions options;
   options.debug = false;
-  std::unique_ptr<tools::Session> session;
-  Check(tools::Session::Create(options, &session));
+  std::unique_ptr<client::Session> session;
+  Check(client::Session::Create(options, &session));
   return session;
 }
 
-std::vector<double> ExecuteTimed(tools::Session* session, const tools::RecordedList& list, uint32_t count,
+std::vector<double> ExecuteTimed(client::Session* session, const client::RecordedList& list, uint32_t count,
                                  uint32_t warm) {
   std::vector<double> milliseconds;
   for (uint32_t i = 0; i < warm + count; ++i) {
@@ -57,16 +57,16 @@ struct DmlRun::State {
     std::vector<Buffer> inputs, outputs;
   };
 
-  const std::unique_ptr<tools::Session> session = CreateSession();
-  tools::CompiledOperator op;
-  std::vector<CaseNode> nodes;     // of a graph
-  std::deque<tools::CDesc> descs;  // of the nodes
-  tools::GraphPlan plan;
+  const std::unique_ptr<client::Session> session = CreateSession();
+  client::CompiledOperator op;
+  std::vector<CaseNode> nodes;      // of a graph
+  std::deque<client::CDesc> descs;  // of the nodes
+  client::GraphPlan plan;
   bool compiles = false;
   std::vector<Set> sets;
   std::vector<uint64_t> output_bytes;  // 0: absent
-  tools::RecordedList list;
-  std::optional<tools::RecordedList> timed_list;
+  client::RecordedList list;
+  std::optional<client::RecordedList> timed_list;
   std::string implementation;
 
   void Upload(const Bytes& bytes, Set* set) {
@@ -128,12 +128,12 @@ struct DmlRun::State {
 };
 
 DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies) {
-  std::optional<tools::ScopedVariable> force;  // read when the session's device is created
+  std::optional<client::ScopedVariable> force;  // read when the session's device is created
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
   state_ = std::make_unique<State>();
   State& s = *state_;
   if (c.nodes.empty()) {
-    const tools::CDesc desc(c.desc);
+    const client::CDesc desc(c.desc);
     Check(s.session->Compile(desc.get(), DML_EXECUTION_FLAG_NONE, {}, &s.op));
   } else {
     s.CompileGraph(c, inputs);
@@ -170,7 +170,7 @@ std::vector<double> DmlRun::TimeOnDevice(uint32_t count, uint32_t warm) {
 
 void DmlRun::Run() {
   if (!state_->compiles) return Check(state_->session->Execute(state_->list));
-  tools::CompiledOperator compiled;
+  client::CompiledOperator compiled;
   Check(state_->session->CompileGraph(state_->plan, DML_EXECUTION_FLAG_NONE, &compiled));
 }
 
@@ -193,7 +193,7 @@ double CopyBandwidth() {
   Buffer from, to;
   Check(session->Allocate(kBytes, &from));
   Check(session->Allocate(kBytes, &to));
-  tools::RecordedList list;
+  client::RecordedList list;
   Check(session->BeginList(/*timestamps=*/true));
   for (int i = 0; i < kCopies; ++i) session->RecordCopy(to.Get(), from.Get(), kBytes);
   Check(session->EndList(&list));

@@ -34,11 +34,11 @@ AREAS = [
         ("dxgi_factory", "DxgiFactory", "the factory"), ("dxgi_adapter", "DxgiAdapter", "an adapter")]),
 ]
 BASES = {
-    "UnsupportedDevice": "d3d12/unsupported_device.h", "UnsupportedCommands": "d3d12/unsupported_commands.h",
+    "UnsupportedDevice": "d3d12/device/unsupported_device.h", "UnsupportedCommands": "d3d12/lists/unsupported_commands.h",
     "NamedObject": "com/private_data.h", "DmlObject": "dml/object.h",
 }
 # DeviceChild is a template of both folders.
-CHILDREN = {"d3d12": ("d3d12/device_child.h", ["ID3D12Object", "ID3D12DeviceChild"]),
+CHILDREN = {"d3d12": ("d3d12/device/device_child.h", ["ID3D12Object", "ID3D12DeviceChild"]),
             "dml": ("dml/device_child.h", ["IDMLObject", "IDMLDeviceChild"])}
 # Which QueryInterface answers besides those that a class is derived from.
 MORE = {("d3d12", "InfoQueue"): ["ID3D12InfoQueue"],
@@ -66,6 +66,11 @@ def read(path):
     return re.sub(r"//[^\n]*", "", (ROOT / "src" / path).read_text(encoding="utf-8"))
 
 
+def header_of(folder, header):
+    """Its path below src; no two of a folder have the same name."""
+    return str(next((ROOT / "src" / folder).rglob(f"{header}.h")).relative_to(ROOT / "src"))
+
+
 def block(text, start):
     """The text in the braces that open at or after `start`."""
     begin = text.index("{", start)
@@ -85,7 +90,7 @@ def class_text(text, name):
 
 @functools.cache
 def sources(folder):
-    return [read(str(path.relative_to(ROOT / "src"))) for path in sorted((ROOT / "src" / folder).glob("*.cc"))]
+    return [read(str(path.relative_to(ROOT / "src"))) for path in sorted((ROOT / "src" / folder).rglob("*.cc"))]
 
 
 def definition(folder, name, method):
@@ -132,7 +137,7 @@ def verdict(body):
 def describe(folder, header, name):
     """(interfaces, [(method, verdict)]) of a class with what it is derived from."""
     interfaces, found = list(MORE.get((folder, name), [])), {}
-    text = read(f"{folder}/{header}.h")
+    text = read(header_of(folder, header))
     todo = [(text, name)]
     while todo:
         text, current = todo.pop(0)

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "common/scoped_variable.h"
+#include "client/scoped_variable.h"
 #include "support/graph_builder.h"
 #include "support/random_attention.h"
 #include "support/random_graph.h"
@@ -37,7 +37,7 @@ test::DmlHarness& HarnessWithout(const std::string& passes) {
   static std::map<std::string, std::unique_ptr<test::DmlHarness>> harnesses;
   std::unique_ptr<test::DmlHarness>& harness = harnesses[passes];
   if (harness == nullptr) {
-    const tools::ScopedVariable without("ANYDML_GRAPH_WITHOUT", passes);
+    const client::ScopedVariable without("ANYDML_GRAPH_WITHOUT", passes);
     harness = std::make_unique<test::DmlHarness>(Harness().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
   }
   return *harness;

@@ -2,15 +2,15 @@
 // read means the same as C structs.
 #include "fuzz.h"
 
-#include "anydml/json/json.h"
 #include "anydml/model/model.h"
-#include "common/c_desc.h"
+#include "client/c_desc.h"
+#include "client/json/json.h"
 #include "schema/validate.h"
 
 namespace anydml::fuzz {
 namespace {
 
-using tools::JsonValue;
+using client::JsonValue;
 
 // Only files of this folder are read. Valid numbers that make the reader fill megabytes are excluded; those
 // that it must refuse are not.
@@ -35,7 +35,7 @@ bool SaysWhere(const std::string& message) {
 
 void CheckOperator(const OperatorDesc& desc) {
   const Status expected = ValidateOperatorDesc(desc, kLatestFeatureLevel);
-  const tools::CDesc structs(desc);
+  const client::CDesc structs(desc);
   OperatorDesc read;
   Status status = ReadOperatorDesc(&structs.get(), kLatestFeatureLevel, &read);
   if (status.ok()) status = ValidateOperatorDesc(read, kLatestFeatureLevel);
@@ -45,15 +45,15 @@ void CheckOperator(const OperatorDesc& desc) {
 
 void Run(std::string_view text) {
   JsonValue value;
-  const Status parsed = tools::ParseJson("model.json", text, &value);
+  const Status parsed = client::ParseJson("model.json", text, &value);
   Require(parsed.ok() || SaysWhere(parsed.message()), "no place: " + parsed.message());
   if (parsed.ok() && !IsHarmless(value)) return;
-  tools::Model model;
-  const Status status = tools::ParseModel("model.json", text, {ANYDML_FUZZ_FILES}, &model);
+  client::Model model;
+  const Status status = client::ParseModel("model.json", text, {ANYDML_FUZZ_FILES}, &model);
   Require(status.ok() || SaysWhere(status.message()), "no place: " + status.message());
   if (!status.ok()) return;
   Require(parsed.ok(), "a model that is no JSON");
-  for (const tools::ModelOperator& op : model.operators) CheckOperator(op.desc);
+  for (const client::ModelOperator& op : model.operators) CheckOperator(op.desc);
 }
 
 }  // namespace

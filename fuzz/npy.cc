@@ -3,16 +3,16 @@
 
 #include <cstring>
 
-#include "anydml/values/npy.h"
+#include "client/values/npy.h"
 
 namespace anydml::fuzz {
 namespace {
 
-using tools::NpyArray;
+using client::NpyArray;
 
 Status Parse(std::span<const uint8_t> file, NpyArray* array) {
   const auto* bytes = reinterpret_cast<const std::byte*>(file.data());
-  return tools::ParseNpy("fuzz.npy", std::vector<std::byte>(bytes, bytes + file.size()), array);
+  return client::ParseNpy("fuzz.npy", std::vector<std::byte>(bytes, bytes + file.size()), array);
 }
 
 void Run(std::span<const uint8_t> file) {
@@ -29,7 +29,7 @@ void Run(std::span<const uint8_t> file) {
 
   TensorDesc packed = tensor;
   SetPackedStrides(&packed);
-  const std::string header = tools::NpyHeader(packed);
+  const std::string header = client::NpyHeader(packed);
   std::vector<uint8_t> written(header.begin(), header.end());
   const auto* elements = reinterpret_cast<const uint8_t*>(array.data.data());
   written.insert(written.end(), elements, elements + ElementCount(tensor) * (BitSize(tensor.type) / 8));

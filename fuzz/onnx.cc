@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "onnx/session.h"
-#include "onnx/write_model.h"
+#include "onnx/file/write_model.h"
+#include "onnx/run/session.h"
 #include "onnx_model.h"
 
 namespace anydml::fuzz {
@@ -51,14 +51,14 @@ bool IsSmall(const onnx::Model& model) {
 }
 
 // Without the debug layer, a model of a single part runs in another way.
-tools::Session* SessionWith(bool debug) {
-  static std::unique_ptr<tools::Session> sessions[2];
-  std::unique_ptr<tools::Session>& session = sessions[debug ? 1 : 0];
+client::Session* SessionWith(bool debug) {
+  static std::unique_ptr<client::Session> sessions[2];
+  std::unique_ptr<client::Session>& session = sessions[debug ? 1 : 0];
   if (session == nullptr) {
-    tools::SessionOptions options;
+    client::SessionOptions options;
     options.adapter = "cpu";
     options.debug = debug;
-    const Status status = tools::Session::Create(options, &session);
+    const Status status = client::Session::Create(options, &session);
     Require(status.ok(), status.message());
   }
   return session.get();
@@ -72,7 +72,7 @@ void RunStructured(ByteSource source) {
   if (!onnx::ReadModel(BlobOf(text), nullptr, model.get()).ok() || !IsSmall(*model)) return;
 
   const auto inputs = AnyInputs(source, *model);
-  tools::Session* const device = SessionWith(source.OneIn(2));
+  client::Session* const device = SessionWith(source.OneIn(2));
   std::unique_ptr<onnx::ModelSession> session;
   Status status = onnx::ModelSession::Create(std::move(model), device, &session);
   std::vector<onnx::NamedResult> results;

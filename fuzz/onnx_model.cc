@@ -1,7 +1,7 @@
 #include "onnx_model.h"
 
 #include "base/status.h"
-#include "onnx/operator_list.h"
+#include "onnx/operators/operator_list.h"
 #include "support/onnx_models.h"
 
 namespace anydml::fuzz {

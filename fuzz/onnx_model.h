@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fuzz.h"
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 
 namespace anydml::fuzz {
 

@@ -4,11 +4,11 @@
 
 #include <anydml.h>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/explain.h"
-#include "anydml/describe/field_values.h"
-#include "common/c_desc.h"
+#include "client/c_desc.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/explain.h"
+#include "client/describe/field_values.h"
+#include "client/exit_status.h"
 #include "process.h"
 #include "status.h"
 
@@ -18,26 +18,26 @@ namespace {
 constexpr size_t kMaxReserved = 8;  // streams per operator
 
 Status DescribeNested(const NestedOperator& nested, OperatorDesc* desc) {
-  ANYDML_RETURN_IF_ERROR(tools::FindSchema(nested.name, &desc->schema));
+  ANYDML_RETURN_IF_ERROR(client::FindSchema(nested.name, &desc->schema));
   desc->fields.assign(desc->schema->fields.size(), {});
   for (const auto& [name, text] : nested.attributes) {
     size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(*desc->schema, name, &field));
+    ANYDML_RETURN_IF_ERROR(client::FindSchemaField(*desc->schema, name, &field));
     ANYDML_RETURN_IF_ERROR(
-        tools::ParseFieldValue(desc->schema->fields[field], text, DataType::kUnknown, &desc->fields[field]));
+        client::ParseFieldValue(desc->schema->fields[field], text, DataType::kUnknown, &desc->fields[field]));
   }
   for (size_t i = 0; i < desc->fields.size(); ++i) {
     const FieldSchema& field = desc->schema->fields[i];
     const bool given = !std::holds_alternative<std::monostate>(desc->fields[i]);
     if (given || field.optional || field.kind != FieldKind::kAttribute) continue;
-    if (tools::IsCount(*desc->schema, i)) continue;
-    return tools::UsageError(desc->schema->name, ": ", field.name, " is missing (",
-                             tools::FieldTypeName(field), ")");
+    if (client::IsCount(*desc->schema, i)) continue;
+    return client::UsageError(desc->schema->name, ": ", field.name, " is missing (",
+                              client::FieldTypeName(field), ")");
   }
-  return tools::SetCounts(desc);
+  return client::SetCounts(desc);
 }
 
-Status SetAttribute(size_t field, const Attribute& value, tools::Description* description) {
+Status SetAttribute(size_t field, const Attribute& value, client::Description* description) {
   if (const auto* text = std::get_if<std::string>(&value)) return description->SetAttribute(field, *text);
   std::vector<OperatorDesc> operators;
   for (const NestedOperator& nested : std::get<std::vector<NestedOperator>>(value)) {
@@ -49,11 +49,11 @@ Status SetAttribute(size_t field, const Attribute& value, tools::Description* de
 
 // Sets given attributes, by field; others get defaults. Scalars last, because their type is another
 // attribute.
-Status SetAttributes(const OperatorSchema& schema, const Request& request, tools::Description* description) {
+Status SetAttributes(const OperatorSchema& schema, const Request& request, client::Description* description) {
   std::vector<const Attribute*> given(schema.fields.size());
   for (const auto& [name, value] : request.attributes) {
     size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
+    ANYDML_RETURN_IF_ERROR(client::FindSchemaField(schema, name, &field));
     given[field] = &value;
   }
   for (const bool scalars : {false, true}) {
@@ -67,19 +67,19 @@ Status SetAttributes(const OperatorSchema& schema, const Request& request, tools
   return {};
 }
 
-Status Describe(const Request& request, FeatureLevel level, tools::Description* description) {
+Status Describe(const Request& request, FeatureLevel level, client::Description* description) {
   const OperatorSchema& schema = *description->desc().schema;
   for (const auto& [name, tensor] : request.inputs) {
     size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
+    ANYDML_RETURN_IF_ERROR(client::FindSchemaField(schema, name, &field));
     description->AddInput(field, tensor);
   }
   ANYDML_RETURN_IF_ERROR(description->AlignInputs(level));
   ANYDML_RETURN_IF_ERROR(SetAttributes(schema, request, description));
-  std::vector<tools::OutputRequest> outputs(schema.fields.size());
+  std::vector<client::OutputRequest> outputs(schema.fields.size());
   for (const auto& [name, output] : request.outputs) {
     size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
+    ANYDML_RETURN_IF_ERROR(client::FindSchemaField(schema, name, &field));
     outputs[field] = output;
   }
   return description->InferOutputs(outputs);
@@ -110,9 +110,9 @@ Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   WatchForks();
   auto device = std::make_shared<Device>();
-  tools::SessionOptions options;
+  client::SessionOptions options;
   options.adapter = adapter;
-  ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &device->session_));
+  ANYDML_RETURN_IF_ERROR(client::Session::Create(options, &device->session_));
   ComPtr<ID3D12Device> d3d;
   device->session_->queue()->GetDevice(IID_PPV_ARGS(&d3d));
   device->memory_ = std::make_shared<MemoryPool>(std::move(d3d));
@@ -151,17 +151,17 @@ Status Device::Locked(Body&& body) {
 
 Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>* out) {
   const OperatorSchema* schema = nullptr;
-  ANYDML_RETURN_IF_ERROR(tools::FindSchema(request.name, &schema));
-  tools::Description description(*schema);
-  const auto describe = [&](FeatureLevel level, tools::Description* into) {
+  ANYDML_RETURN_IF_ERROR(client::FindSchema(request.name, &schema));
+  client::Description description(*schema);
+  const auto describe = [&](FeatureLevel level, client::Description* into) {
     return Describe(request, level, into);
   };
   Status status = describe(feature_level(), &description);
   if (status.ok()) status = Compile(description, out);
-  return tools::Explain(status, description, feature_level(), describe);
+  return client::Explain(status, description, feature_level(), describe);
 }
 
-Status Device::Compile(const tools::Description& description, std::shared_ptr<CompiledOperator>* out) {
+Status Device::Compile(const client::Description& description, std::shared_ptr<CompiledOperator>* out) {
   const OperatorDesc& desc = description.desc();
   auto compiled = std::make_shared<CompiledOperator>();
   compiled->device = shared_from_this();
@@ -169,7 +169,7 @@ Status Device::Compile(const tools::Description& description, std::shared_ptr<Co
     compiled->outputs.push_back(output != nullptr ? std::optional(description.AsGiven(*output))
                                                   : std::nullopt);
   }
-  const tools::CDesc c_desc(desc);
+  const client::CDesc c_desc(desc);
   ANYDML_RETURN_IF_ERROR(Locked([&]() -> Status {
     ANYDML_RETURN_IF_ERROR(session_->Compile(c_desc.get(), DML_EXECUTION_FLAG_NONE, {}, &compiled->op));
     std::string nothing;
@@ -260,7 +260,7 @@ Status Device::Download(const Memory& memory, uint64_t bytes, std::byte* host) {
     ANYDML_RETURN_IF_ERROR(memory.OrderBefore(own));
     ComPtr<ID3D12Resource> buffer;
     ANYDML_RETURN_IF_ERROR(session_->Wrap(reinterpret_cast<void*>(memory.address()), bytes, &buffer));
-    tools::HostBuffer read;
+    client::HostBuffer read;
     ANYDML_RETURN_IF_ERROR(session_->Read(buffer.Get(), &read));
     std::memcpy(host, read.data(), bytes);
     return {};

@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "anydml/describe/description.h"
 #include "base/status.h"
-#include "common/session.h"
+#include "client/describe/description.h"
+#include "client/session.h"
 #include "memory_pool.h"
 
 namespace anydml::python {
@@ -33,7 +33,7 @@ struct Request {
   std::string name;
   std::vector<std::pair<std::string, TensorDesc>> inputs;  // in binding order
   std::vector<std::pair<std::string, Attribute>> attributes;
-  std::vector<std::pair<std::string, tools::OutputRequest>> outputs;
+  std::vector<std::pair<std::string, client::OutputRequest>> outputs;
 };
 
 // Memory on the device or, for the CPU, anywhere.
@@ -51,7 +51,7 @@ struct CompiledOperator {
   CompiledOperator& operator=(const CompiledOperator&) = delete;
 
   std::shared_ptr<Device> device;
-  tools::CompiledOperator op;
+  client::CompiledOperator op;
   uint64_t temporary_bytes = 0;
   // Temporary memory by stream: for graphs of which calls became a part, and for the next call in the stream.
   // The latter belongs to each operator, because a capture of several cannot allocate any.
@@ -66,7 +66,7 @@ class Device : public std::enable_shared_from_this<Device> {
   static Status Open(const std::string& adapter, std::shared_ptr<Device>* out);
   ~Device();
 
-  const tools::Adapter& adapter() const { return session_->adapter(); }
+  const client::Adapter& adapter() const { return session_->adapter(); }
   FeatureLevel feature_level() const { return session_->feature_level(); }
   bool removed() const { return session_->removed(); }
   void Remove();  // for tests
@@ -85,7 +85,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Status Download(const Memory& memory, uint64_t bytes, std::byte* host);
 
  private:
-  Status Compile(const tools::Description& description, std::shared_ptr<CompiledOperator>* out);
+  Status Compile(const client::Description& description, std::shared_ptr<CompiledOperator>* out);
   // The session's stream.
   Status OwnStream(Stream* stream);
   // Locks, runs `body`, and leaves the session usable if it fails. If memory runs out, tries again after
@@ -94,7 +94,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Status Locked(Body&& body);
 
   std::mutex mutex_;
-  std::unique_ptr<tools::Session> session_;
+  std::unique_ptr<client::Session> session_;
   std::shared_ptr<MemoryPool> memory_;
 };
 

@@ -4,8 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "anydml/describe/operator_facts.h"
 #include "caller.h"
+#include "client/describe/operator_facts.h"
 #include "device.h"
 #include "dlpack.h"
 #include "exact_sum.h"
@@ -48,7 +48,7 @@ std::shared_ptr<CompiledOperator> Compile(Device& device, const std::string& nam
     request.attributes.emplace_back(field, std::move(operators));
   }
   for (const auto& [field, tensors] : outputs) {
-    tools::OutputRequest& output = request.outputs.emplace_back(field, tools::OutputRequest()).second;
+    client::OutputRequest& output = request.outputs.emplace_back(field, client::OutputRequest()).second;
     for (const PyTensor& tensor : tensors) output.push_back(ToTensor(tensor));
   }
   std::shared_ptr<CompiledOperator> compiled;
@@ -127,19 +127,19 @@ std::shared_ptr<Device> Open(const std::string& adapter) {
 
 // The adapter whose memory DLPack calls so; "" if there is none.
 std::string AdapterWithMemory(int32_t type, int32_t id) {
-  std::vector<tools::Adapter> adapters;
-  Run([&] { return tools::ListAdapters(&adapters); });
-  for (const tools::Adapter& adapter : adapters) {
+  std::vector<client::Adapter> adapters;
+  Run([&] { return client::ListAdapters(&adapters); });
+  for (const client::Adapter& adapter : adapters) {
     if (adapter.traits.DlpackDeviceType == type && adapter.traits.DlpackDeviceId == id) return adapter.id;
   }
   return "";
 }
 
 std::vector<std::pair<std::string, std::string>> Adapters() {
-  std::vector<tools::Adapter> adapters;
-  Run([&] { return tools::ListAdapters(&adapters); });
+  std::vector<client::Adapter> adapters;
+  Run([&] { return client::ListAdapters(&adapters); });
   std::vector<std::pair<std::string, std::string>> list;
-  for (const tools::Adapter& adapter : adapters) list.emplace_back(adapter.id, adapter.description);
+  for (const client::Adapter& adapter : adapters) list.emplace_back(adapter.id, adapter.description);
   return list;
 }
 
@@ -210,8 +210,8 @@ PYBIND11_MODULE(_anydml, m) {
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
       .def_property_readonly("id", [](const Device& device) { return device.adapter().id; })
       .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
-      .def_property_readonly(
-          "runs_on_host", [](const Device& device) { return device.adapter().traits.RunsOnHost != 0; })
+      .def_property_readonly("runs_on_host",
+                             [](const Device& device) { return device.adapter().traits.RunsOnHost != 0; })
       .def_property_readonly("dlpack_device",
                              [](const Device& device) {
                                const AnyDmlAdapterTraits& traits = device.adapter().traits;

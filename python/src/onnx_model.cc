@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "onnx/session.h"
+#include "onnx/run/session.h"
 #include "process.h"
 #include "sealed_types.h"
 #include "status.h"
@@ -115,10 +115,10 @@ class OnnxModel {
       auto model = std::make_unique<onnx::Model>();
       ANYDML_RETURN_IF_ERROR(owner ? onnx::ReadModel({std::as_bytes(text), owner}, nullptr, model.get())
                                    : onnx::LoadModel(path, model.get()));
-      tools::SessionOptions options;
+      client::SessionOptions options;
       options.adapter = adapter;
       options.debug = false;
-      ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &device_));
+      ANYDML_RETURN_IF_ERROR(client::Session::Create(options, &device_));
       return onnx::ModelSession::Create(std::move(model), device_.get(), &session_);
     });
     // Between the iterations of its loops: a KeyboardInterrupt ends a run.
@@ -231,7 +231,7 @@ class OnnxModel {
   }
 
   std::mutex mutex_;
-  std::unique_ptr<tools::Session> device_;
+  std::unique_ptr<client::Session> device_;
   std::unique_ptr<onnx::ModelSession> session_;
   std::map<std::string, std::string> escaped_;  // names of inputs that are not UTF-8, as Python sees them
 };

@@ -1,6 +1,6 @@
 #include "status.h"
 
-#include "anydml/cli/exit_status.h"
+#include "client/exit_status.h"
 
 namespace py = pybind11;
 
@@ -8,7 +8,7 @@ namespace anydml::python {
 namespace {
 
 PyObject* ExceptionFor(Code code) {
-  if (code == tools::kBadUsage) return PyExc_ValueError;
+  if (code == client::kBadUsage) return PyExc_ValueError;
   switch (code) {
     case Code::kInvalidArgument:
       return PyExc_ValueError;

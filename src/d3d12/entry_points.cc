@@ -4,14 +4,14 @@
 
 #include "base/report.h"
 #include "com/guard.h"
-#include "d3d12/adapter_kind.h"
-#include "d3d12/adapter_lookup.h"
+#include "d3d12/adapters/adapter_kind.h"
+#include "d3d12/adapters/adapter_lookup.h"
+#include "d3d12/adapters/dxcore_factory.h"
+#include "d3d12/adapters/dxgi_factory.h"
 #include "d3d12/blob.h"
-#include "d3d12/debug.h"
-#include "d3d12/device_registry.h"
-#include "d3d12/dxcore_factory.h"
-#include "d3d12/dxgi_factory.h"
-#include "d3d12/feature_levels.h"
+#include "d3d12/device/debug.h"
+#include "d3d12/device/device_registry.h"
+#include "d3d12/device/feature_levels.h"
 
 namespace anydml {
 namespace {

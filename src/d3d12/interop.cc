@@ -1,10 +1,10 @@
 #include "d3d12/interop.h"
 
-#include "d3d12/command_list.h"
-#include "d3d12/command_queue.h"
-#include "d3d12/device.h"
+#include "d3d12/device/device.h"
 #include "d3d12/implementation_of.h"
-#include "d3d12/resource.h"
+#include "d3d12/lists/command_list.h"
+#include "d3d12/memory/resource.h"
+#include "d3d12/queue/command_queue.h"
 
 namespace anydml::d3d12 {
 namespace {

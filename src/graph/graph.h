@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graph/description.h"
-#include "graph/row_blocks.h"
+#include "graph/run/row_blocks.h"
 #include "ops/attention/problem.h"
 #include "ops/convolution/tail.h"
 #include "ops/element/problem.h"
@@ -94,7 +94,7 @@ struct Graph {
 // with the node or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
-// A part of BuildGraph (present.cc).
+// A part of BuildGraph (attention_cache.cc).
 Status ConnectPresentOutputs(Graph* graph);
 
 // A step of the lowered graph, for diagnostics.

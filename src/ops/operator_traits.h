@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Which order of the elements in memory an operator is fast with (graph/layouts.cc).
+// Which order of the elements in memory an operator is fast with (graph/passes/layouts.cc).
 enum class LayoutPreference : uint8_t {
   kChannels,      // fast with contiguous channels
   kChannelsOnly,  // the same, but only if both input and output have them
@@ -40,7 +40,7 @@ enum class Strides : uint8_t {
   kDoNotMatter,     // any strides at any address are as fast
 };
 
-// Whether kernels of the operator can be called for a few rows at a time (graph/fuse_prologue.cc).
+// Whether kernels of the operator can be called for a few rows at a time (graph/passes/fuse_prologue.cc).
 enum class RowUse : uint8_t {
   kUnstated,
   kTogether,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "ort/abi.h"
 
 namespace anydml::ort {

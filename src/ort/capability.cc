@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "onnx/lowering.h"
+#include "onnx/lower/lowering.h"
 #include "ort/node_trial.h"
 
 namespace anydml::ort {

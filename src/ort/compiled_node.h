@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/runner.h"
+#include "onnx/run/runner.h"
 #include "ort/cpu_session.h"
 #include "ort/read_graph.h"
 
@@ -16,7 +16,7 @@ namespace anydml::ort {
 // Shared by the nodes of one onnxruntime session; one run at a time uses it.
 struct Device {
   std::mutex mutex;
-  std::unique_ptr<tools::Session> session;
+  std::unique_ptr<client::Session> session;
   bool has_memory = false;  // onnxruntime's tensors are in the device's memory
   DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE;
   bool has_fallback = true;  // what it cannot run is run by onnxruntime's CPU provider

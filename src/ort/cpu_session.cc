@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "onnx/write_model.h"
+#include "onnx/file/write_model.h"
 
 namespace anydml::ort {
 namespace {

@@ -17,7 +17,7 @@ constexpr size_t kMaxStagedBytes = 8 * kPartBytes;
 
 }  // namespace
 
-Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, void* to) {
+Status RecordUploadTo(client::Session* session, std::span<const std::byte> from, void* to) {
   for (size_t done = 0; done < from.size(); done += kPartBytes) {
     const std::span<const std::byte> part = from.subspan(done, std::min(kPartBytes, from.size() - done));
     ComPtr<ID3D12Resource> target, staging;
@@ -33,7 +33,7 @@ Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, 
   return {};
 }
 
-Status RecordCopyTo(tools::Session* session, ID3D12Resource* from, uint64_t bytes, void* to) {
+Status RecordCopyTo(client::Session* session, ID3D12Resource* from, uint64_t bytes, void* to) {
   ComPtr<ID3D12Resource> target;
   ANYDML_RETURN_IF_ERROR(session->Wrap(to, bytes, &target));
   session->RecordCopy(target.Get(), from, bytes);  // no more: the following memory belongs to others
@@ -59,10 +59,10 @@ bool DeviceMemory::Is(const OrtMemoryDevice* device) const {
 
 Status DeviceMemory::MakeSession() {
   if (session_) return {};
-  tools::SessionOptions options;
+  client::SessionOptions options;
   options.adapter = adapter_;
   options.debug = false;
-  return tools::Session::Create(options, &session_);
+  return client::Session::Create(options, &session_);
 }
 
 // Not through the session, which keeps its buffers until it executes something.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/session.h"
+#include "client/session.h"
 #include "ort/api.h"
 
 namespace anydml::ort {
@@ -18,8 +18,8 @@ inline constexpr uint32_t kNvidia = 0x10DE;  // the vendor's PCI id
 
 // Records copies between the host and memory of the session's device, which are complete after the next
 // execution. Uploads copy `from` at once.
-Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, void* to);
-Status RecordCopyTo(tools::Session* session, ID3D12Resource* from, uint64_t bytes, void* to);
+Status RecordUploadTo(client::Session* session, std::span<const std::byte> from, void* to);
+Status RecordCopyTo(client::Session* session, ID3D12Resource* from, uint64_t bytes, void* to);
 
 // May be used by several threads.
 class DeviceMemory {
@@ -66,7 +66,7 @@ class DeviceMemory {
   const std::string adapter_;
   OrtMemoryInfo* info_ = nullptr;
   std::mutex mutex_;
-  std::unique_ptr<tools::Session> session_;
+  std::unique_ptr<client::Session> session_;
   std::map<void*, Microsoft::WRL::ComPtr<ID3D12Resource>> allocations_;
 };
 

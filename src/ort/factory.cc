@@ -23,7 +23,7 @@ constexpr std::string_view kArenaPrefix = "arena.";       // for onnxruntime's o
 constexpr int32_t kDlpackCuda = 2;  // DLDeviceType
 
 // A GPU has memory of its own. For tests without a GPU, so can the CPU.
-bool HasMemory(const tools::Adapter& adapter) {
+bool HasMemory(const client::Adapter& adapter) {
   return adapter.traits.TakesHostMemory == 0 || std::getenv("ANYDML_ORT_DEVICE_MEMORY") != nullptr;
 }
 
@@ -33,7 +33,7 @@ struct Hardware {
   std::vector<const OrtHardwareDevice*> gpus;
 
   // If onnxruntime has not found an existing GPU (in a container), its adapter is attached to the CPU.
-  const OrtHardwareDevice* Of(const tools::Adapter& adapter) const {
+  const OrtHardwareDevice* Of(const client::Adapter& adapter) const {
     const auto number = static_cast<size_t>(adapter.traits.DlpackDeviceId);
     return adapter.traits.DlpackDeviceType == kDlpackCuda && number < gpus.size() ? gpus[number] : cpu;
   }
@@ -100,10 +100,10 @@ Status Factory::ListDevices(const OrtHardwareDevice* const* hardware, size_t cou
     if (type == kOrtGpu && api_.Call(kHardwareDeviceVendorId, hardware[i]) == kNvidia)
       known.gpus.push_back(hardware[i]);
   }
-  std::vector<tools::Adapter> adapters;
-  ANYDML_RETURN_IF_ERROR(tools::ListAdapters(&adapters));
+  std::vector<client::Adapter> adapters;
+  ANYDML_RETURN_IF_ERROR(client::ListAdapters(&adapters));
   for (const bool own_memory : {false, true}) {
-    for (const tools::Adapter& adapter : adapters) {
+    for (const client::Adapter& adapter : adapters) {
       const OrtHardwareDevice* const device = known.Of(adapter);
       if (device == nullptr || *out_count == max_out || (own_memory && !HasMemory(adapter))) continue;
       ANYDML_RETURN_IF_ERROR(AddDevice(adapter, device, own_memory, &out[*out_count]));
@@ -113,7 +113,7 @@ Status Factory::ListDevices(const OrtHardwareDevice* const* hardware, size_t cou
   return {};
 }
 
-Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
+Status Factory::AddDevice(const client::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
                           OrtEpDevice** out) {
   OrtKeyValuePairs* metadata = nullptr;
   api_.Call(kCreateKeyValuePairs, &metadata);
@@ -129,7 +129,7 @@ Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice
   return status;
 }
 
-Status Factory::AddMemory(const tools::Adapter& adapter, OrtEpDevice* device) {
+Status Factory::AddMemory(const client::Adapter& adapter, OrtEpDevice* device) {
   auto memory = std::find_if(memories_.begin(), memories_.end(),
                              [&](const auto& known) { return known->adapter() == adapter.id; });
   if (memory == memories_.end()) {

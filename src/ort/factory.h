@@ -15,9 +15,9 @@ class Factory : public OrtEpFactory {
  private:
   Status ListDevices(const OrtHardwareDevice* const* hardware, size_t count, OrtEpDevice** out,
                      size_t max_out, size_t* out_count);
-  Status AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
+  Status AddDevice(const client::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
                    OrtEpDevice** out);
-  Status AddMemory(const tools::Adapter& adapter, OrtEpDevice* device);
+  Status AddMemory(const client::Adapter& adapter, OrtEpDevice* device);
   Status ReadOptions(const OrtSessionOptions* session, ProviderOptions* out) const;
 
   Status MakeAllocator(const OrtMemoryInfo* info, OrtAllocator** out) const;

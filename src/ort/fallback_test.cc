@@ -1,5 +1,5 @@
 // Groups that AnyDML turns out not to be able to run: onnxruntime's CPU provider does.
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "ort/plugin_fixture_for_tests.h"
 
 namespace anydml::ort {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "onnx/random.h"
-#include "onnx/session.h"
+#include "onnx/host/random.h"
+#include "onnx/run/session.h"
 #include "ort/compare_for_tests.h"
 
 namespace anydml::ort {

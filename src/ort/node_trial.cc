@@ -7,7 +7,7 @@
 
 #include <anydml.h>
 
-#include "onnx/trace.h"
+#include "onnx/run/trace.h"
 
 namespace anydml::ort {
 namespace {

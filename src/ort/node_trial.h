@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/program.h"
+#include "onnx/model/program.h"
 #include "ort/read_graph.h"
 
 namespace anydml::ort {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "onnx/write_model.h"
+#include "onnx/file/write_model.h"
 #include "ort/plugin_fixture_for_tests.h"
 
 namespace anydml::ort {

@@ -22,10 +22,10 @@ Provider::Provider(const Api& api, const OrtLogger* logger) : api_(api), logger_
 Status Provider::Create(const Api& api, const OrtLogger* logger, const ProviderOptions& options,
                         std::unique_ptr<Provider>* out) {
   std::unique_ptr<Provider> provider(new Provider(api, logger));
-  tools::SessionOptions session;
+  client::SessionOptions session;
   session.adapter = options.adapter;
   session.debug = false;
-  ANYDML_RETURN_IF_ERROR(tools::Session::Create(session, &provider->device_.session));
+  ANYDML_RETURN_IF_ERROR(client::Session::Create(session, &provider->device_.session));
   const std::string& adapter = provider->device_.session->adapter().id;
   provider->device_.has_memory = !options.memory_of.empty();
   if (provider->device_.has_memory && adapter != options.memory_of)

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "ort/api.h"
 
 namespace anydml::ort {

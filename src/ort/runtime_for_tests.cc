@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "onnx/write_model.h"
+#include "onnx/file/write_model.h"
 
 namespace anydml::ort {
 

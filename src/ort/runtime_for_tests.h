@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "ort/api.h"
 
 namespace anydml::ort {

@@ -7,7 +7,7 @@
 #include "anydml/bench/svg_chart.h"
 #include "anydml/cli/quantity.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 TEST(SummarizeTest, PercentilesAreSamples) {
@@ -168,4 +168,4 @@ TEST(BenchOutputTest, ReportHasAllAdaptersOfACaseInOne) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

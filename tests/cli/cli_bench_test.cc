@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "anydml/cli/input_file.h"
-#include "anydml/json/json.h"
 #include "cli_test_util.h"
+#include "client/json/json.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliBenchTest : public CliTest {
@@ -251,4 +251,4 @@ TEST_F(CliBenchTest, BadPeers) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

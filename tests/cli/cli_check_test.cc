@@ -1,9 +1,9 @@
 // `anydml check`: validity and feature levels, without a device.
-#include "anydml/describe/desc_fields.h"
 #include "cli_test_util.h"
+#include "client/describe/desc_fields.h"
 #include "schema/schema.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliCheckTest : public CliTest {
@@ -145,4 +145,4 @@ TEST_F(CliCheckTest, BrokenModels) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,7 +4,7 @@
 #include "anydml/cli/completion.h"
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::string Completed(std::vector<std::string> words) {
@@ -94,4 +94,4 @@ TEST_F(CliCompletionTest, Scripts) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,10 +1,10 @@
 // Everything that a description can hold, from the command line.
 #include "anydml/describe/operation.h"
 #include "cli_test_util.h"
-#include "common/c_desc.h"
+#include "client/c_desc.h"
 #include "schema/validate.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliDescribeTest : public CliTest {
@@ -166,4 +166,4 @@ TEST_F(CliDescribeTest, FourBits) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

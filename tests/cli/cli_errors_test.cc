@@ -1,7 +1,7 @@
 // What the tool refuses: exit code, one sentence, and no file touched.
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliErrorsTest : public CliTest {
@@ -261,4 +261,4 @@ TEST_F(CliErrorsTest, UnwritableOutput) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

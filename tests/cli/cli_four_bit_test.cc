@@ -1,10 +1,10 @@
 // UINT4 and INT4: two elements in a byte, the first in its lower half; in .npy files a byte each.
 #include "anydml/values/tensor_source.h"
 #include "cli_test_util.h"
-#include "common/packed_elements.h"
-#include "common/tensor_text.h"
+#include "client/packed_elements.h"
+#include "client/tensor_text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::vector<std::byte> Bytes(std::initializer_list<int> values) {
@@ -117,4 +117,4 @@ TEST_F(CliFourBitTest, WrongValues) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

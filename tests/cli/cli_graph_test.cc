@@ -1,7 +1,7 @@
 // `anydml graph`: a model's dispatches as one graph.
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliGraphTest : public CliTest {
@@ -131,4 +131,4 @@ TEST_F(CliGraphTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

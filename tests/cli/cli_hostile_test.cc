@@ -8,12 +8,12 @@
 #include <chrono>
 #include <thread>
 
-#include "anydml/cli/suggest.h"
 #include "anydml/model/model.h"
 #include "base/sanitizers.h"
 #include "cli_test_util.h"
+#include "client/suggest.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -280,4 +280,4 @@ TEST_F(CliHostileTest, PathsAndOperatorsDoNotReachTheTerminal) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,7 +4,7 @@
 #include "anydml/values/tensor_source.h"
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliInputsTest : public CliTest {
@@ -114,4 +114,4 @@ TEST_F(CliInputsTest, BrokenTextNeverCrashes) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

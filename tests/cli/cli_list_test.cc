@@ -3,7 +3,7 @@
 
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using CliListTest = CliTest;
@@ -59,4 +59,4 @@ TEST_F(CliListTest, OneOperator) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

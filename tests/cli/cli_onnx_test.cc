@@ -1,9 +1,9 @@
 // `anydml run`, `check` and `onnx-test` with ONNX models.
 #include "cli_test_util.h"
-#include "onnx/write_model.h"
+#include "onnx/file/write_model.h"
 #include "support/onnx_models.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using onnx::ElementType;
@@ -306,4 +306,4 @@ TEST_F(CliOnnxTest, SaysWhatWasNotChecked) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -3,7 +3,7 @@
 
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Floats = std::vector<float>;
@@ -340,4 +340,4 @@ TEST_F(CliOpTest, OutputsGivenByTheirSizes) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -10,7 +10,7 @@
 #include "anydml/commands/commands.h"
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliOutputTest : public CliTest {
@@ -260,4 +260,4 @@ TEST_F(CliReplacedTest, OtherHardLinksKeepTheOldContents) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

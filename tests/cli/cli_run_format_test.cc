@@ -1,7 +1,7 @@
 // Corners of DxDispatch's format that its models use.
 #include "cli_test_util.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliRunFormatTest : public CliTest {
@@ -81,4 +81,4 @@ TEST_F(CliRunFormatTest, EmptyStridesAndSize) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

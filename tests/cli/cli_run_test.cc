@@ -1,11 +1,11 @@
 // Models: what they compute, every kind of initial value, bindings, files.
 #include <random>
 
-#include "anydml/cli/input_file.h"
 #include "anydml/model/model.h"
 #include "cli_test_util.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class CliRunTest : public CliTest {
@@ -306,4 +306,4 @@ TEST_F(CliRunTest, WrongFiles) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -12,7 +12,7 @@
 
 extern char** environ;
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
@@ -149,4 +149,4 @@ void CliTest::ExpectOnly(std::vector<std::string> names) const {
   EXPECT_EQ(found, names);
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

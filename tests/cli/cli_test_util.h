@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "anydml/json/json.h"
-#include "anydml/values/npy.h"
+#include "client/json/json.h"
+#include "client/values/npy.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct CliResult {
   int exit_code = -1;
@@ -81,4 +81,4 @@ class CliTest : public testing::Test {
   mutable std::deque<std::string> documents_;  // which the values that were read from them refer to
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,9 +1,9 @@
 // What the roles of fields do to descriptions whose tensors get leading 1s.
-#include "anydml/describe/description.h"
+#include "client/describe/description.h"
 
 #include <gtest/gtest.h>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // `inputs`: the sizes of the first input tensors.
@@ -82,4 +82,4 @@ TEST(DescriptionTest, DimensionCountsAreTheTensorsOwn) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,11 +1,11 @@
-#include "anydml/json/json.h"
+#include "client/json/json.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // Values refer to the texts that they were read from.
@@ -194,4 +194,4 @@ TEST(JsonTest, NeverCrashes) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

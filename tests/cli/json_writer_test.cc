@@ -1,12 +1,12 @@
-#include "anydml/json/json_writer.h"
+#include "client/json/json_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "anydml/json/json.h"
+#include "client/json/json.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::string Quoted(std::string_view text) {
@@ -71,4 +71,4 @@ TEST(JsonWriter, Tensors) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,4 +1,4 @@
-#include "anydml/values/npy.h"
+#include "client/values/npy.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <iostream>
 #include <random>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::vector<std::byte> Bytes(const std::string& text) {
@@ -189,4 +189,4 @@ TEST(NpyTest, RandomCorruption) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

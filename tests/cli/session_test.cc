@@ -1,12 +1,12 @@
 // What sessions keep: descriptors and staging memory.
-#include "common/session.h"
+#include "client/session.h"
 
 #include <anydml.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Microsoft::WRL::ComPtr;
@@ -73,4 +73,4 @@ TEST_F(SessionTest, LargeTensorsGoInParts) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,5 +1,5 @@
 // Below the public surface: nobody creates half a billion descriptor heaps in a test.
-#include "d3d12/descriptor_table.h"
+#include "d3d12/descriptors/descriptor_table.h"
 
 #include <gtest/gtest.h>
 

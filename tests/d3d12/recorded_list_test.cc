@@ -1,5 +1,5 @@
 // Which executions of a list are recorded and replayed, on a stream that can.
-#include "d3d12/recorded_list.h"
+#include "d3d12/lists/recorded_list.h"
 
 #include <gtest/gtest.h>
 

@@ -20,9 +20,11 @@ RULES = [
     ("src/*.md", ["docs_links_test"], "documentation"),
     ("src/ops/*/cuda/*", ["ops_cuda_module_test", "ops_element_machine_test"], "compiled, but run on GPUs alone"),
     ("src/ops/*/*_test.cc", [], "a test"),
+    ("src/ops/numbers/*", None, "every family uses it"),
     ("src/ops/common/*", None, "every family uses it"),
     ("src/ops/*/*", ["conformance", "dml_kernel_test"], "a family of operators"),
     ("src/graph/*", ["graph_*", "dml_test", "dml_graph_random_test", "conformance", "onnx_run_test"], "graphs"),
+    ("src/client/*", None, "every client uses it"),
     ("src/onnx/*", ["onnx_*", "cli_test"], "ONNX files"),
     ("src/ort/*", ["ort_*"], "the provider for onnxruntime"),
     ("src/d3d12/*", ["d3d12_*", "dml_test", "dml_threads_test"], "Direct3D"),
@@ -44,6 +46,8 @@ RULES = [
     ("debian/*", [], "packages (./dev package --test)"),
     (".gitignore", [], "nothing is built from it"),
 ]
+# Folders that many families include: what these include does not tell who uses a family.
+SHARED = {"common", "device", "numbers", "product"}
 ADD_TEST = re.compile(r"(?:anydml_add_test\(|add_test\(NAME )\s*([\w${}+]+)((?:[^()]|\([^()]*\))*)\)")
 
 
@@ -115,7 +119,9 @@ def read_tree(root):
             if name.endswith((".h", ".cc", ".cu", ".cuh")) and not name.endswith("_test.cc"):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     used = set(re.findall(r'#include "ops/(\w+)/', file.read()))
-                includes[family[1]] |= used - {family[1], "common"}
+                if family[1] in SHARED:
+                    used = set()
+                includes[family[1]] |= used - {family[1], "common", "device", "numbers"}
     return texts, dict(includes)
 
 

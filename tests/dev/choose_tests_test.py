@@ -52,9 +52,15 @@ class Choosing(unittest.TestCase):
         self.assertEqual(self.choose("tests/d3d12/queue_test.cc").tests, {"d3d12_*"})
 
     def test_what_nearly_everything_is_made_of(self):
-        for path in ("src/base/status.h", "src/ops/common/parallel.h", "src/schema/schema.h", "CMakeLists.txt",
+        for path in ("src/base/status.h", "src/ops/common/parallel.h", "src/ops/numbers/load_store.h", "src/client/session.h",
+                     "src/schema/schema.h", "CMakeLists.txt",
                      "schema/operators.json", "tests/support/cases.cc", "something/new.txt", "src/ops/operator.h"):
             self.assertTrue(self.choose(path).plain, path)
+
+    def test_kernels_of_gpus(self):
+        choice = self.choose("src/ops/device/cuda/launch.h")
+        self.assertEqual((choice.plain, choice.cases), (False, set()))
+        self.assertEqual(choice.tests, {"ops_cuda_module_test", "ops_element_machine_test"})
 
     def test_nothing_to_run(self):
         choice = self.choose(".gitignore", "debian/control")

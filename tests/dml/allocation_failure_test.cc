@@ -9,9 +9,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "common/c_desc.h"
+#include "client/c_desc.h"
 #include "dml/dml_test.h"
-#include "onnx/session.h"
+#include "onnx/run/session.h"
 #include "support/api_run.h"
 #include "support/cases.h"
 #include "support/failing_allocations.h"
@@ -154,7 +154,7 @@ TEST_P(AllocationFailureOf, OneOperatorOfTheFamily) {
   const testing::CaseFamily& family = GetParam();
   const testing::Case problem = testing::MakeCase(family, family.operators.front(), testing::TestSeed());
   SCOPED_TRACE(testing::Describe(problem));
-  const tools::CDesc desc(problem.desc);
+  const client::CDesc desc(problem.desc);
   std::vector<uint64_t> output_bytes;
   for (const TensorDesc* tensor : problem.desc.outputs()) {
     output_bytes.push_back(tensor == nullptr ? 0 : tensor->total_bytes);
@@ -198,7 +198,7 @@ class OnnxAllocationFailureTest : public AllocationFailureTest {
   }
 
   struct Sessions {
-    std::unique_ptr<tools::Session> device;
+    std::unique_ptr<client::Session> device;
     std::unique_ptr<onnx::ModelSession> model;
   };
 
@@ -206,9 +206,9 @@ class OnnxAllocationFailureTest : public AllocationFailureTest {
   static Status RunModel(const std::map<std::string, onnx::Tensor>& inputs, Sessions* sessions,
                          std::vector<double>* places) {
     if (sessions->device == nullptr) {
-      tools::SessionOptions options;
+      client::SessionOptions options;
       options.adapter = "cpu";
-      ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &sessions->device));
+      ANYDML_RETURN_IF_ERROR(client::Session::Create(options, &sessions->device));
     }
     if (sessions->model == nullptr) {
       ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::make_unique<onnx::Model>(MakeModel()),

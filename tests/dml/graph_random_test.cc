@@ -4,7 +4,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "common/scoped_variable.h"
+#include "client/scoped_variable.h"
 #include "support/random_attention.h"
 #include "support/random_blocks.h"
 #include "support/random_graph.h"
@@ -29,8 +29,8 @@ void ExpectSame(test::DmlHarness& harness, uint64_t seed, Shape shape) {
 
 // On the CPU a kernel that leaves its tensors ends the test.
 void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
-  const tools::ScopedVariable guarded("ANYDML_GRAPH_GUARDS", guards);
-  const tools::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
+  const client::ScopedVariable guarded("ANYDML_GRAPH_GUARDS", guards);
+  const client::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
   test::DmlHarness harness;
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(TestSeconds(kSeconds));

@@ -5,7 +5,7 @@
 
 #include <anydml.h>
 
-#include "common/scoped_variable.h"
+#include "client/scoped_variable.h"
 #include "dml/dml_test.h"
 #include "support/fake_cublas_lt.h"
 
@@ -71,7 +71,7 @@ TEST_F(LibraryFailureTest, TheNextTakesOverAtCompileTime) {
 
 TEST_F(LibraryFailureTest, ASentenceWhereItIsForced) {
   library_->fails = Fails::kFindAlgorithm;
-  const tools::ScopedVariable forced("ANYDML_IMPLEMENTATION", "cuda.cublaslt");
+  const client::ScopedVariable forced("ANYDML_IMPLEMENTATION", "cuda.cublaslt");
   DmlHarness harness(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
   try {
     Multiply(harness);

@@ -3,39 +3,147 @@
 set -euo pipefail
 cd "$1/src"
 failed=0
+code=(--include='*.h' --include='*.cc' --include='*.inc' --include='*.cu' --include='*.cuh')
+
+fail() {
+  echo "$@"
+  failed=1
+}
+
+# includes FOLDER: lines "file:line:header" of what the files of FOLDER include in quotes.
+includes() {
+  grep -rnoE '#include "[^"]+"' "$1" "${code[@]}" | sed -E 's/#include "([^"]+)"/\1/' || true
+}
 
 # forbid FOLDER PATTERN...: no file of FOLDER includes a header that starts with one of the patterns.
 forbid() {
   local folder=$1 pattern found
   shift
   for pattern in "$@"; do
-    found=$(grep -rnE "#include [\"<]$pattern" "$folder" --include='*.h' --include='*.cc' --include='*.inc' \
-      --include='*.cu' --include='*.cuh' || true)
+    found=$(grep -rnE "#include [\"<]$pattern" "$folder" "${code[@]}" || true)
     if [ -n "$found" ]; then
-      echo "$folder must not include $pattern:"
+      fail "$folder must not include $pattern:"
       echo "$found"
-      failed=1
     fi
   done
 }
 
+# What each folder of src may include besides itself. A folder that is not here fails the test.
+declare -A allowed=(
+  [base]=""
+  [schema]="base"
+  [com]="base"
+  [kernel]="base"
+  [ops]="base schema kernel"
+  [graph]="base schema kernel ops"
+  [backend]="base kernel"
+  [d3d12]="base com kernel backend"
+  [dml]="base schema com kernel ops graph backend d3d12"
+  [client]="base schema"
+  [onnx]="base client"
+  [ort]="base client onnx"
+)
+# Clients outside of src; "anydml" is the command line's own folder.
+declare -A clients=(
+  [../tools]="anydml base schema client onnx"
+  [../python/src]="base schema client onnx"
+  [../bench]="base client"
+)
+
 [ -d ops ] && [ -d dml ] || { echo "not the source folder: $PWD"; exit 1; }
-forbid base com/ schema/ kernel/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid schema com/ kernel/ ops/ backend/ d3d12/ dml/
-forbid kernel com/ schema/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid graph com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid ops graph/ com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-# What a GPU is told to do is planned without knowing which GPU.
-forbid ops/device 'ops/[a-z_]*/cuda' ops/common/cuda_ cuda
-for plan in ops/*/*plan.h ops/*/*plan.cc; do
-  forbid "$plan" 'ops/[a-z_]*/cuda' ops/common/cuda_ cuda
+folders=(*/)
+folders=("${folders[@]%/}")
+names=" ${folders[*]} anydml common "
+
+# check_allowed FOLDER NAME...: FOLDER includes headers of no other folder than these and itself.
+check_allowed() {
+  local folder=$1 line top
+  local may=" $2 ${folder##*/} "
+  while IFS= read -r line; do
+    top=${line#*:*:}
+    [[ $top == */* ]] || continue
+    top=${top%%/*}
+    if [[ $names == *" $top "* && $may != *" $top "* ]]; then fail "$folder must not include $top/: $line"; fi
+  done < <(includes "$folder")
+}
+
+for folder in "${folders[@]}"; do
+  if [ -n "${allowed[$folder]+there}" ]; then
+    check_allowed "$folder" "${allowed[$folder]}"
+  else
+    fail "src/$folder is not named in tests/layering/layering_test.sh: say what it may include"
+  fi
 done
-forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h
-forbid com schema/ kernel/ ops/ backend/ d3d12/ dml/
-forbid d3d12 dml/ schema/ ops/
-forbid onnx com/ schema/ kernel/ graph/ ops/ backend/ d3d12/ dml/
-forbid ort com/ kernel/ graph/ ops/ backend/ d3d12/ dml/
-forbid ../tools com/ kernel/ backend/ d3d12/ dml/ ops/operator.h
-forbid ../python/src com/ kernel/ ops/ backend/ d3d12/ dml/
-forbid ../bench com/ schema/ kernel/ ops/ backend/ d3d12/ dml/
+for folder in "${!clients[@]}"; do check_allowed "$folder" "${clients[$folder]}"; done
+[ ! -e ../tools/common ] || fail "tools/common is src/client now"
+
+# What has nothing to do with Direct3D's and DirectML's interfaces does not see them.
+for folder in base kernel graph ops backend; do forbid "$folder" d3d12.h DirectML.h; done
+
+# Families of operators. Kernels are a family's own: what several share is in ops/common, ops/device (plans for GPUs) and
+# its cuda/, ops/numbers (vector loops) or ops/product (sums of products).
+while IFS= read -r line; do
+  file=${line%%:*}
+  family=${file#ops/}
+  family=${family%%/*}
+  header=${line#*:*:}
+  if [[ $header =~ ^ops/([a-z0-9_]+)/(cpu|cuda)/ && ${BASH_REMATCH[1]} != "$family" &&
+    ${BASH_REMATCH[1]} != device ]]; then
+    fail "$family must not include the kernels of ${BASH_REMATCH[1]}: $line"
+  fi
+done < <(includes ops)
+
+# What a GPU is told to do is planned without knowing which GPU.
+for plan in ops/device/*.h ops/device/*.cc ops/*/*plan.h ops/*/*plan.cc; do
+  if [ -e "$plan" ]; then forbid "$plan" 'ops/[a-z_]*/cuda' cuda; fi
+done
+
+# room FILE: its folder. A family of operators, its plans, its cpu/ and its cuda/ are four; folders in these count as them.
+room() {
+  if [[ $1 =~ ^(ops/[a-z0-9_]+/(cpu|cuda))/ ]]; then
+    echo "${BASH_REMATCH[1]}"
+  elif [[ $1 =~ ^(ops/[a-z0-9_]+)/([a-z0-9_]*_)?plan\.(h|cc)$ ]]; then
+    echo "${BASH_REMATCH[1]}/plan"
+  else
+    echo "${1%/*}"
+  fi
+}
+
+# edges FOLDER: pairs of rooms below FOLDER, the first of which includes the second. Tests, and what only they use, may
+# include anything.
+edges() {
+  local line file header from to
+  while IFS= read -r line; do
+    file=${line%%:*}
+    header=${line#*:*:}
+    [[ $header == "$1"/*/* && ! $file =~ _test\.cc$|_test_|_cases\.|_support\.h$|attention_builder|graph_under_test|fused_graph ]] ||
+      continue
+    from=$(room "$file") to=$(room "$header")
+    # A family's rules may ask its own plans and kernels what they can do.
+    [[ $from = "$to" || $to == "$from"/cpu || $to == "$from"/cuda || $to == "$from"/plan ]] || echo "$from $to"
+  done < <(includes "$1") | sort -u
+}
+
+# no_circles NAME: what comes in has no circle.
+no_circles() {
+  local said
+  said=$(tsort 2>&1 >/dev/null) || true
+  if [ -n "$said" ]; then
+    fail "$1 include each other in a circle:"
+    echo "$said"
+  fi
+}
+
+# top_edges: pairs of folders of src, the first of which includes the second.
+top_edges() {
+  local folder top
+  for folder in "${folders[@]}"; do
+    while IFS= read -r top; do
+      if [[ " ${folders[*]} " == *" $top "* && $top != "$folder" ]]; then echo "$folder $top"; fi
+    done < <(includes "$folder" | sed -E "s|^[^:]*:[^:]*:||; s|/.*||" | sort -u)
+  done
+}
+
+for folder in ops graph onnx; do no_circles "folders of src/$folder" < <(edges "$folder"); done
+no_circles "folders of src" < <(top_edges)
 exit $failed

@@ -19,8 +19,8 @@
 #include <gtest/gtest.h>
 
 #include "base/sanitizers.h"
-#include "common/c_desc.h"
-#include "common/scoped_variable.h"
+#include "client/c_desc.h"
+#include "client/scoped_variable.h"
 #include "load/process_state.h"
 #include "support/cases.h"
 #include "support/compare.h"
@@ -50,12 +50,12 @@ class Work {
 class OperatorWork final : public Work {
  public:
   OperatorWork(testing::Case problem, ID3D12Device* device) : problem_(std::move(problem)) {
-    const tools::CDesc desc(problem_.desc);
+    const client::CDesc desc(problem_.desc);
     DmlHarness chooser(device, DML_CREATE_DEVICE_FLAG_NONE);
     const auto compiled = chooser.Compile(desc.get().Type, desc.get().Desc);
     exactness_ = testing::ExactnessOf(problem_.desc, AnyDmlGetImplementation(compiled.Get()));
     errors_ = testing::ErrorsOf(problem_.desc, problem_.inputs);
-    const tools::ScopedVariable reference("ANYDML_IMPLEMENTATION", "cpu.reference");
+    const client::ScopedVariable reference("ANYDML_IMPLEMENTATION", "cpu.reference");
     DmlHarness harness(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
     expected_ = Run(harness);
   }
@@ -69,7 +69,7 @@ class OperatorWork final : public Work {
 
  private:
   std::vector<Bytes> Run(DmlHarness& harness) const {
-    const tools::CDesc desc(problem_.desc);
+    const client::CDesc desc(problem_.desc);
     std::vector<uint64_t> output_bytes;
     for (const TensorDesc* tensor : problem_.desc.outputs()) {
       output_bytes.push_back(tensor == nullptr ? 0 : tensor->total_bytes);

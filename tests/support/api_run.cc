@@ -7,8 +7,8 @@
 #include <anydml.h>
 #include <gtest/gtest.h>
 
-#include "common/c_desc.h"
-#include "common/scoped_variable.h"
+#include "client/c_desc.h"
+#include "client/scoped_variable.h"
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -48,7 +48,7 @@ class Operand {
 
 // Null if a forced implementation does not fit.
 ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc, bool forced) {
-  const tools::CDesc c_desc(desc);
+  const client::CDesc c_desc(desc);
   const auto op = harness.CreateOperator(c_desc.get().Type, c_desc.get().Desc);
   ComPtr<IDMLCompiledOperator> compiled;
   const HRESULT result =
@@ -90,7 +90,7 @@ ApiResult RunThroughApi(DmlHarness& given, const Case& problem, const std::strin
   std::optional<DmlHarness> forced;  // a separate DirectML device, which reads the variable when it is
                                      // created
   if (!implementation.empty()) {
-    const tools::ScopedVariable variable("ANYDML_IMPLEMENTATION", implementation);
+    const client::ScopedVariable variable("ANYDML_IMPLEMENTATION", implementation);
     forced.emplace(given.d3d(), given.queue());
   }
   DmlHarness& harness = forced ? *forced : given;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/common/cudnn/library.h"
+#include "ops/device/cuda/cudnn/library.h"
 
 namespace anydml::testing {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 
 namespace anydml::onnx {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/session.h"
+#include "onnx/run/session.h"
 #include "support/onnx_models.h"
 
 namespace anydml::onnx {
@@ -18,10 +18,10 @@ namespace anydml::onnx {
 class OnnxRun : public testing::Test {
  protected:
   void SetUp() override {
-    tools::SessionOptions options;
+    client::SessionOptions options;
     const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
     options.adapter = backend != nullptr ? backend : "cpu";
-    ASSERT_EQ(tools::Session::Create(options, &device_).message(), "");
+    ASSERT_EQ(client::Session::Create(options, &device_).message(), "");
   }
 
   void Load(ModelMaker maker) {
@@ -50,7 +50,7 @@ class OnnxRun : public testing::Test {
     return session_->Run(inputs, &results).message();
   }
 
-  std::unique_ptr<tools::Session> device_;
+  std::unique_ptr<client::Session> device_;
   std::unique_ptr<ModelSession> session_;
   Shape shape_;
 };

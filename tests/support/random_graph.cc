@@ -6,7 +6,7 @@
 #include <anydml.h>
 #include <gtest/gtest.h>
 
-#include "common/c_desc.h"
+#include "client/c_desc.h"
 #include "support/api_run.h"
 #include "support/compare.h"
 #include "support/graph_builder.h"
@@ -267,7 +267,7 @@ void ExpectSameInPlace(test::DmlHarness& harness, IDMLCompiledOperator* compiled
 std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph) {
   test::GraphBuilder builder;
   for (const RandomGraph::Node& node : graph.nodes) {
-    const tools::CDesc desc(node.desc);
+    const client::CDesc desc(node.desc);
     builder.Operator(harness.CreateOperator(desc.get().Type, desc.get().Desc));
   }
   std::vector<UINT> constants;

@@ -7,13 +7,13 @@
 
 #include <anydml.h>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/help.h"
 #include "anydml/cli/output_files.h"
-#include "anydml/cli/suggest.h"
 #include "anydml/commands/commands.h"
+#include "client/exit_status.h"
+#include "client/suggest.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 Status RunCommand(std::span<const std::string> words, bool help, Output* output) {
@@ -67,13 +67,13 @@ int Main(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client
 
 int main(int argc, char** argv) {
   try {
-    return anydml::tools::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    return anydml::client::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::exception& error) {  // no memory for the words or for a sentence
     std::fprintf(stderr, "anydml: out of memory (%s)\n", error.what());
-    return anydml::tools::ExitCode(anydml::Status(anydml::Code::kOutOfMemory, ""));
+    return anydml::client::ExitCode(anydml::Status(anydml::Code::kOutOfMemory, ""));
   }
 }

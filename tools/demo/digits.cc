@@ -9,10 +9,10 @@
 
 #include "anydml/cli/quantity.h"
 #include "anydml/onnx/onnx_values.h"
-#include "anydml/values/npy.h"
-#include "onnx/session.h"
+#include "client/values/npy.h"
+#include "onnx/run/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr size_t kSize = 16, kDigits = 10;
@@ -85,4 +85,4 @@ Status RunDigits(Session* session, int* wrong) {
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

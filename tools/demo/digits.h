@@ -1,11 +1,11 @@
 // Our own model, which recognises digits (examples/digits).
 #pragma once
 
-#include "common/session.h"
+#include "client/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Prints pictures and the model's answers; `wrong` is the number of wrong answers.
 Status RunDigits(Session* session, int* wrong);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

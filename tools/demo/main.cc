@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/session.h"
-#include "common/tensor_text.h"
+#include "client/session.h"
+#include "client/tensor_text.h"
 #include "digits.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr uint64_t kPrintLimit = 100;
@@ -207,6 +207,6 @@ int Main() {
 }
 
 }  // namespace
-}  // namespace anydml::tools
+}  // namespace anydml::client
 
-int main() { return anydml::tools::Main(); }
+int main() { return anydml::client::Main(); }

@@ -7,8 +7,8 @@
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/shape.h"
 #include "ops/convolution/tail_steps.h"
-#include "ops/element/cpu/epilogue.h"
 #include "ops/implementation_list.h"
+#include "ops/numbers/epilogue.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {

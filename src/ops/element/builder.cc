@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/half.h"
-#include "ops/element/saturate.h"
+#include "ops/numbers/math/saturate.h"
 
 namespace anydml {
 namespace {

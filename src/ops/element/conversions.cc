@@ -4,7 +4,7 @@
 #include <limits>
 #include <variant>
 
-#include "ops/element/saturate.h"
+#include "ops/numbers/math/saturate.h"
 
 namespace anydml {
 namespace {

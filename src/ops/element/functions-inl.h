@@ -1,6 +1,6 @@
 // The bodies of the element functions, in Highway's vocabulary (hn): vectors of a Highway target, or one lane
 // (lane.h). Included inside a namespace that defines `hn` and `math` (math-inl.h's functions): see
-// cpu/loops-inl.h and lane_functions.h.
+// ../numbers/element_loops-inl.h and lane_functions.h.
 //
 // A body is struct Name { template <class D, class V> V Call(D d, V a[, V b[, V c]], const Instruction&) }. d
 // is the tag of the sources' class. Sums and products that must be rounded separately are written Mul, Add;

@@ -7,9 +7,9 @@
 #include <cuda_fp16.h>
 #endif
 
-#include "ops/element/lane.h"
-#include "ops/element/lane_math.h"
 #include "ops/element/program.h"
+#include "ops/numbers/math/lane.h"
+#include "ops/numbers/math/lane_math.h"
 
 namespace anydml::lane_functions {
 

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "ops/element/narrow.h"
 #include "ops/element/problem.h"
 #include "ops/element/reference_functions.h"
-#include "ops/element/saturate.h"
+#include "ops/numbers/math/narrow.h"
+#include "ops/numbers/math/saturate.h"
 
 namespace anydml {
 namespace {

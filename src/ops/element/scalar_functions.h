@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/element/lane.h"
 #include "ops/element/program.h"
+#include "ops/numbers/math/lane.h"
 
 namespace anydml::scalar_functions {
 

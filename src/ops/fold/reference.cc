@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dispatch.h"
 #include "base/half.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/fold/problem.h"
 
 namespace anydml {

@@ -1,6 +1,6 @@
+#include "base/dispatch.h"
 #include "base/status.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/gather/problem.h"
 
 namespace anydml {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "base/dispatch.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/gather/problem.h"
 
 namespace anydml {

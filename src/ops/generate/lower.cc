@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "ops/common/checks.h"
-#include "ops/element/saturate.h"
 #include "ops/generate/problem.h"
 #include "ops/generate/random.h"
 #include "ops/implementation_list.h"
+#include "ops/numbers/math/saturate.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {

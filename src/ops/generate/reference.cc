@@ -1,5 +1,5 @@
+#include "base/dispatch.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/generate/problem.h"
 #include "ops/generate/random.h"
 

@@ -2,9 +2,9 @@
 #include <type_traits>
 
 #include "base/half.h"
-#include "ops/common/bounded.h"
 #include "ops/common/coordinates.h"
 #include "ops/lrn/problem.h"
+#include "ops/numbers/bounded.h"
 
 namespace anydml {
 namespace {

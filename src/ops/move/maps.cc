@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "ops/element/saturate.h"
 #include "ops/move/border_maps.h"
+#include "ops/numbers/math/saturate.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {

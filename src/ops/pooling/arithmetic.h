@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/half.h"
-#include "ops/element/lane.h"
+#include "ops/numbers/math/lane.h"
 
 namespace anydml::pooling {
 

@@ -3,9 +3,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/dispatch.h"
 #include "base/half.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/pooling/problem.h"
 
 namespace anydml {

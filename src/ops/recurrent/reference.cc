@@ -6,8 +6,8 @@
 
 #include "base/half.h"
 #include "kernel/scratch_layout.h"
-#include "ops/common/bounded.h"
 #include "ops/common/coordinates.h"
+#include "ops/numbers/bounded.h"
 #include "ops/recurrent/problem.h"
 
 namespace anydml {

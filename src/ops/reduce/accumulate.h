@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/element/lane_math.h"
+#include "ops/numbers/math/lane_math.h"
 #include "ops/reduce/problem.h"
 
 namespace anydml::reduce {

@@ -2,9 +2,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/dispatch.h"
 #include "base/half.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/reduce/problem.h"
 
 namespace anydml {

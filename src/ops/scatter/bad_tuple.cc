@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "base/dispatch.h"
 #include "base/status.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {

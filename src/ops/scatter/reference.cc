@@ -1,7 +1,7 @@
 #include <optional>
 
+#include "base/dispatch.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {

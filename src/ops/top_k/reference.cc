@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dispatch.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/top_k/problem.h"
 
 namespace anydml {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "anydml/cli/exit_status.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr size_t kMaxCases = 10000;
@@ -160,4 +160,4 @@ Status LoadModelCase(const std::string& path, bool allow_outside, BenchCase* out
   return UsageError(path, ": has no dispatch command; there is nothing to time");
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

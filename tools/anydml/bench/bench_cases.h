@@ -10,7 +10,7 @@
 #include "anydml/model/model.h"
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // One combination.
 using FieldArguments = std::vector<FieldArgument>;
@@ -39,4 +39,4 @@ Status LoadModelCase(const std::string& path, bool allow_outside, BenchCase* out
 // "1x1000"
 std::string SizesText(const std::vector<uint64_t>& sizes);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

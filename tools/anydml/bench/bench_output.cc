@@ -7,7 +7,7 @@
 #include "anydml/cli/quantity.h"
 #include "anydml/describe/why.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -210,4 +210,4 @@ ReportSection BenchSection(const BenchResults& all) {
   return section;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -8,9 +8,9 @@
 #include "anydml/bench/bench_cases.h"
 #include "anydml/bench/bench_timer.h"
 #include "anydml/bench/report_data.h"
-#include "anydml/json/json_writer.h"
+#include "client/json/json_writer.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct BenchAdapter {
   std::string id;
@@ -42,4 +42,4 @@ std::string BenchCsv(const BenchResults& results);
 void WriteBenchJson(const BenchResults& results, bool why, JsonWriter* json);
 ReportSection BenchSection(const BenchResults& results);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

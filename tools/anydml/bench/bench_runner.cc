@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/model/model_device.h"
-#include "common/adapters.h"
-#include "common/scoped_variable.h"
+#include "client/adapters.h"
+#include "client/exit_status.h"
+#include "client/scoped_variable.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // Ctrl-C stops the timing and keeps complete results; a second one ends the process as usual.
@@ -145,4 +145,4 @@ Status Bench::Run() {
   return InvalidArgument("none of the ", options_.sweep.size(), " combinations is allowed");
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

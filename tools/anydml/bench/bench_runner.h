@@ -12,7 +12,7 @@
 #include "anydml/cli/output.h"
 #include "anydml/cli/progress.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct BenchOptions {
   ExecutionOptions execution;
@@ -56,4 +56,4 @@ class Bench {
   size_t done_ = 0;  // cases, including skipped ones
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "anydml/cli/input_file.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -139,4 +139,4 @@ Summary Summarize(std::vector<double> samples) {
   return {samples[0], rank(0.5), rank(0.9), rank(0.99), sum / static_cast<double>(samples.size())};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -7,9 +7,9 @@
 #include "anydml/model/model.h"
 #include "anydml/model/model_device.h"
 #include "base/status.h"
-#include "common/session.h"
+#include "client/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Timing ends at the first limit reached.
 struct TimingLimits {
@@ -61,4 +61,4 @@ struct Summary {
 // Percentiles by nearest rank, so that each is a sample. There must be at least one sample.
 Summary Summarize(std::vector<double> samples);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

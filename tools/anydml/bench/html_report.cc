@@ -6,7 +6,7 @@
 #include "anydml/bench/report_charts.h"
 #include "anydml/cli/quantity.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The colours can be distinguished with most colour deficiencies; shapes differ, too.
@@ -201,4 +201,4 @@ std::string HtmlReport(const Report& report) {
   return page + "</main>\n</body>\n</html>\n";
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -5,8 +5,8 @@
 
 #include "anydml/bench/report_data.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 std::string HtmlReport(const Report& report);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -7,7 +7,7 @@
 
 #include "anydml/cli/quantity.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The number of colours in the style sheet; beyond it they repeat.
@@ -193,4 +193,4 @@ std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyle
   return charts;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

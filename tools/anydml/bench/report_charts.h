@@ -9,7 +9,7 @@
 #include "anydml/bench/report_data.h"
 #include "anydml/bench/svg_chart.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The look of all series, the same in all charts of a report.
 class SeriesStyles {
@@ -28,4 +28,4 @@ class SeriesStyles {
 // changes.
 std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyles& styles);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

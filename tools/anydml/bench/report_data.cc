@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "anydml/cli/input_file.h"
-#include "anydml/json/json_node.h"
+#include "client/json/json_node.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr uint64_t kMaxPeersBytes = uint64_t{64} << 20;
@@ -126,4 +126,4 @@ Status ReadPeers(const std::string& path, std::vector<ReportSection>* out) {
   });
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // A measured time, and the time that moving the bytes alone takes there.
 struct ReportTime {
@@ -51,4 +51,4 @@ inline constexpr std::string_view kOurs = "AnyDML";
 // Reads the records of `./dev bench --json`, one section per number of threads.
 Status ReadPeers(const std::string& path, std::vector<ReportSection>* out);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

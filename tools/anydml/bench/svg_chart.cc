@@ -8,7 +8,7 @@
 #include "anydml/cli/quantity.h"
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // In SVG units, which are about pixels on a phone.
@@ -203,4 +203,4 @@ std::string DrawChart(const Chart& chart, std::string_view id) {
                 "</ul>\n</figure>\n");
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Escapes text for HTML or XML, also inside attributes.
 std::string Escape(std::string_view text);
@@ -63,4 +63,4 @@ class LogAxis {
   double low_, high_;  // decimal logarithms
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "anydml/commands/commands.h"
-#include "anydml/describe/field_values.h"
-#include "anydml/describe/operator_facts.h"
-#include "common/adapters.h"
+#include "client/adapters.h"
+#include "client/describe/field_values.h"
+#include "client/describe/operator_facts.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 class Completer {
@@ -158,4 +158,4 @@ Candidates Complete(std::span<const std::string> words) {
   return words.empty() ? Candidates() : Completer(words).Take();
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct Candidate {
   std::string text;         // the whole word; after one that ends in '=' the word continues
@@ -20,4 +20,4 @@ struct Candidates {
 // `words` are those after "anydml" up to the cursor; the last one is incomplete.
 Candidates Complete(std::span<const std::string> words);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

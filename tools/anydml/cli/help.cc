@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr std::string_view kExitCodes = "0 done, 1 failed, 2 bad usage, 3 not supported";
@@ -134,4 +134,4 @@ const Command kManCommand = {
     .run = PrintManPage,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

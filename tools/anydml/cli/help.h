@@ -5,10 +5,10 @@
 
 #include "anydml/commands/commands.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 std::string Overview();
 std::string HelpText(const Command& command);
 std::string ManPage();  // in troff
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

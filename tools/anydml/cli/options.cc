@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/suggest.h"
+#include "client/exit_status.h"
+#include "client/suggest.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kExecutionOptions[] = {
@@ -106,4 +106,4 @@ Status ReadExecutionOptions(const Arguments& arguments, ExecutionOptions* out) {
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

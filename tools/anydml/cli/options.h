@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "common/session.h"
+#include "client/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The kind of an option's value or a command's operand, for completion.
 enum class ValueKind {
@@ -82,4 +82,4 @@ Status ReadExecutionOptions(const Arguments& arguments, ExecutionOptions* out);
 // The value of --feature-level, or 0 if it was not given.
 Status ReadFeatureLevel(const Arguments& arguments, FeatureLevel* level);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

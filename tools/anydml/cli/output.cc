@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/text.h"
+#include "client/exit_status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 const char* ErrorKind(const Status& status) {
@@ -56,7 +56,7 @@ void Output::Page(std::string_view text) {
 
 void Output::Note(const std::string& sentence) const {
   if (quiet_) return;
-  std::fprintf(stderr, "%s note: %s\n", tools::Paint(stderr, Style::kYellow, "anydml:").c_str(),
+  std::fprintf(stderr, "%s note: %s\n", client::Paint(stderr, Style::kYellow, "anydml:").c_str(),
                Lines(sentence).c_str());
 }
 
@@ -77,10 +77,10 @@ Status Output::Finish(const Status& status) {
   const Status flushed = Flush();
   const Status& result = status.ok() ? flushed : status;
   if (!result.ok()) {
-    std::fprintf(stderr, "%s %s\n", tools::Paint(stderr, Style::kRed, "anydml:").c_str(),
+    std::fprintf(stderr, "%s %s\n", client::Paint(stderr, Style::kRed, "anydml:").c_str(),
                  Lines(result.message()).c_str());
   }
   return result;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "anydml/cli/style.h"
-#include "anydml/json/json_writer.h"
 #include "base/status.h"
+#include "client/json/json_writer.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 class Output {
  public:
@@ -19,7 +19,7 @@ class Output {
 
   // Text goes to standard output at once; with --json it is omitted.
   void Text(std::string_view text);
-  std::string Paint(Style style, std::string_view text) const { return tools::Paint(stdout, style, text); }
+  std::string Paint(Style style, std::string_view text) const { return client::Paint(stdout, style, text); }
 
   // A text that is the whole answer; with --json the member "text".
   void Page(std::string_view text);
@@ -45,4 +45,4 @@ class Output {
   JsonWriter document_;
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

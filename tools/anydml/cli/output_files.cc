@@ -17,10 +17,10 @@
 #include <thread>
 
 #include "anydml/model/resolve_links.h"
-#include "anydml/values/npy.h"
-#include "common/packed_elements.h"
+#include "client/packed_elements.h"
+#include "client/values/npy.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 Status CannotWrite(const std::string& path) {
@@ -196,4 +196,4 @@ Status OutputFiles::Commit() {
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

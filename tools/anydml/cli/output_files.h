@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "schema/tensor_desc.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // From now on a signal that ends the process (Ctrl-C, a closed terminal, kill) first removes
 // the temporary files of all OutputFiles. To be called before there are other threads. Fails, and changes
@@ -50,4 +50,4 @@ class OutputFiles {
   std::vector<Pending> pending_;  // the process also tracks these temporary files (output_files.cc)
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr size_t kBar = 20, kColumns = 79;
@@ -39,4 +39,4 @@ void Progress::Clear() {
   std::fflush(stderr);
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // One line on standard error, drawn only when Show is called, and only on a terminal.
 class Progress {
@@ -23,4 +23,4 @@ class Progress {
   const bool visible_;
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

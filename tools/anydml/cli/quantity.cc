@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The largest unit of which there is at least one, or the smallest.
@@ -60,4 +60,4 @@ std::string FormatCount(double count) {
   return text;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // "183 us", "1.25 ms". `micro` is the sign before the s.
 std::string FormatSeconds(double seconds, const char* micro = "u");
@@ -18,4 +18,4 @@ std::string FormatCount(double count);
 // Up to three digits, without an exponent from a thousandth to a million: "0.052", "1.25", "183".
 std::string FormatNumber(double number);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

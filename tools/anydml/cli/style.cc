@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 bool TakesColors(std::FILE* stream) {
@@ -25,4 +25,4 @@ std::string Paint(std::FILE* stream, Style style, std::string_view text) {
   return StrCat("\033[", kCodes[static_cast<size_t>(style)], "m", text, "\033[0m");
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <vector>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/commands/commands.h"
-#include "common/adapters.h"
+#include "client/adapters.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::string MemorySize(uint64_t bytes) {
@@ -111,4 +111,4 @@ Where there is no GPU among them, the last line says why.
     .run = ListTheAdapters,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

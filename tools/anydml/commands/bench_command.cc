@@ -7,15 +7,15 @@
 
 #include "anydml/bench/bench_runner.h"
 #include "anydml/bench/html_report.h"
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/quantity.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/onnx/onnx_model.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/field_values.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -216,4 +216,4 @@ vary, and the distance from the floor, which is moving the bytes at the copy's s
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

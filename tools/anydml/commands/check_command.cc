@@ -1,15 +1,15 @@
 // Checks whether a model is valid by the schema's and the operators' rules, without a device.
 #include <vector>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/operator_facts.h"
 #include "anydml/model/model.h"
 #include "anydml/onnx/onnx_model.h"
-#include "common/c_desc.h"
+#include "client/c_desc.h"
+#include "client/describe/operator_facts.h"
+#include "client/exit_status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -117,4 +117,4 @@ serialized graphs, images; of an ONNX model an operator).
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

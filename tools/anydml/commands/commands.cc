@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kCommonOptions[] = {
@@ -42,4 +42,4 @@ bool HasOwnOption(const Command& command, std::string_view name) {
                      [name](const Option& option) { return option.name == name; });
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

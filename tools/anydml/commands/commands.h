@@ -9,7 +9,7 @@
 #include "anydml/cli/output.h"
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct Command {
   std::string_view name;
@@ -45,4 +45,4 @@ Status ReadModelPath(const Arguments& arguments, const Command& command, std::st
 std::vector<Option> OptionsOf(const Command& command);
 bool HasOwnOption(const Command& command, std::string_view name);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

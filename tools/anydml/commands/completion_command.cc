@@ -2,11 +2,11 @@
 // --words -- WORD...` prints the candidates for the last word, one per line, each with a tab and its
 // description, and ":files" if file names are allowed.
 #include "anydml/cli/completion.h"
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/suggest.h"
 #include "anydml/commands/commands.h"
+#include "client/exit_status.h"
+#include "client/suggest.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -127,4 +127,4 @@ members of enumerations are completed; what they are is asked from the program i
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -6,15 +6,15 @@
 #include <regex>
 #include <set>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
-#include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
 #include "anydml/json/junit.h"
 #include "anydml/model/conformance_pack.h"
 #include "anydml/model/model_runner.h"
+#include "client/exit_status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Outcome = JunitCase::Outcome;
@@ -247,4 +247,4 @@ level or what the implementation does not do.
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

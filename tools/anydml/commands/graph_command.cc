@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
 #include "anydml/describe/why.h"
 #include "anydml/model/graph_drawing.h"
 #include "anydml/model/model_graph.h"
 #include "anydml/onnx/onnx_model.h"
+#include "client/exit_status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -179,4 +179,4 @@ they are.
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

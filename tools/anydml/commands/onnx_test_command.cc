@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/progress.h"
-#include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
 #include "anydml/onnx/onnx_values.h"
-#include "onnx/random.h"
+#include "client/exit_status.h"
+#include "client/text.h"
+#include "onnx/host/random.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ is not supported is skipped. Exit code 1: one failed.
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

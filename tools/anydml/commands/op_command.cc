@@ -2,18 +2,18 @@
 #include <set>
 #include <vector>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/describe/operation.h"
 #include "anydml/describe/why.h"
-#include "common/c_desc.h"
-#include "common/session.h"
-#include "common/tensor_text.h"
+#include "client/c_desc.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/field_values.h"
+#include "client/exit_status.h"
+#include "client/session.h"
+#include "client/tensor_text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 namespace {
 
@@ -183,4 +183,4 @@ Inputs keep their own number of dimensions:
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

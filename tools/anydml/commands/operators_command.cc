@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <vector>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/field_values.h"
-#include "anydml/describe/operator_facts.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/field_values.h"
+#include "client/describe/operator_facts.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::string Join(const std::vector<std::string>& names) {
@@ -183,4 +183,4 @@ data types and dimension counts of its tensors at each feature level.
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,9 +1,9 @@
-#include "anydml/cli/exit_status.h"
 #include "anydml/commands/commands.h"
 #include "anydml/model/model_runner.h"
 #include "anydml/onnx/onnx_model.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr Option kOptions[] = {kAllowOutsideOption, kOnnxOutputOption, kOnnxShapesOption, kOnnxRepeatOption,
@@ -95,4 +95,4 @@ absoluteTolerance; a print with "dimensions" is shaped, and shortened when it is
     .run = Run,
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/explain.h"
 #include "anydml/model/model_parts.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/explain.h"
+#include "client/exit_status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::vector<std::string> Parts(const FieldSchema& field, const std::string& text) {
@@ -165,9 +165,9 @@ TensorDesc Operation::AsInFile(const TensorDesc& tensor) const {
 }
 
 Status Operation::Explain(const Status& status) const {
-  return tools::Explain(status, description_, level_, [this](FeatureLevel level, Description* description) {
+  return client::Explain(status, description_, level_, [this](FeatureLevel level, Description* description) {
     return DescribeAt(level, description);
   });
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

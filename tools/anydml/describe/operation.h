@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "anydml/describe/description.h"
-#include "anydml/values/npy.h"
 #include "anydml/values/tensor_source.h"
 #include "base/status.h"
+#include "client/describe/description.h"
+#include "client/values/npy.h"
 #include "schema/operator_desc.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 using FieldArgument = std::pair<std::string, std::string>;  // name, value
 
@@ -70,4 +70,4 @@ class Operation {
   Description description_;
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "anydml/cli/text.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 void WriteWhy(std::string_view explanation, JsonWriter* json) {
   json->Key("why").BeginArray();
@@ -33,4 +33,4 @@ void WriteGraphWhy(std::string_view lines, Output* output) {
   json.End();
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "anydml/cli/output.h"
-#include "anydml/json/json_writer.h"
+#include "client/json/json_writer.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The member "why": [{"implementation": NAME, "reason": TEXT}...]
 void WriteWhy(std::string_view explanation, JsonWriter* json);
@@ -14,4 +14,4 @@ void WriteWhy(std::string_view explanation, JsonWriter* json);
 // What was done with graphs: as text, and as the member "explanation", an array of lines.
 void WriteGraphWhy(std::string_view lines, Output* output);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

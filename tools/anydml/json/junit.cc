@@ -5,10 +5,10 @@
 #include <span>
 #include <string_view>
 
-#include "anydml/cli/text.h"
 #include "base/status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // For attributes, too. What XML cannot represent (control characters, other encodings) becomes '?'.
@@ -77,4 +77,4 @@ std::string JunitXml(const std::vector<JunitCase>& cases) {
   return xml + "</testsuites>\n";
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct JunitCase {
   enum class Outcome { kPassed, kFailed, kSkipped };
@@ -19,4 +19,4 @@ struct JunitCase {
 // Cases of one suite are adjacent.
 std::string JunitXml(const std::vector<JunitCase>& cases);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "anydml/cli/input_file.h"
 #include "anydml/model/model_parts.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ Status LoadConformanceModel(const ConformanceCase& test, Model* model) {
                          test.outputs.keys.size(), " are expected");
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "anydml/json/json.h"
 #include "anydml/model/model.h"
 #include "base/status.h"
+#include "client/json/json.h"
 #include "schema/schema.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct ConformanceCase {
   std::string group;  // "top_k1/ties"
@@ -37,4 +37,4 @@ Status LoadConformancePack(const std::string& folder, std::vector<ConformanceCas
 // The model of a case, with expectations in place of the files that it writes.
 Status LoadConformanceModel(const ConformanceCase& test, Model* model);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

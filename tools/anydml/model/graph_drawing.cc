@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "anydml/cli/text.h"
 #include "base/status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Kind = DrawnTensor::Kind;
@@ -148,4 +148,4 @@ void WriteGraph(const DrawnGraph& graph, JsonWriter* json) {
   json->End();
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

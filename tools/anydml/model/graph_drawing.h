@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "anydml/json/json_writer.h"
+#include "client/json/json_writer.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct DrawnTensor {
   enum class Kind { kNone, kInput, kOutput, kBetween, kConstant };
@@ -40,4 +40,4 @@ std::string GraphsToDot(std::span<const DrawnGraph> graphs);
 // An array: [{"name", "implementation" if known, "inputs", "outputs": [NAME or null]}]
 void WriteGraph(const DrawnGraph& graph, JsonWriter* json);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,9 +1,9 @@
 #include "anydml/model/model.h"
 
-#include "anydml/cli/input_file.h"
 #include "anydml/model/model_parts.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // A limit for text; large data should be in separate files.
@@ -54,4 +54,4 @@ Status ParseModel(const std::string& name, std::string_view text, const ModelFol
   return ReadModel(JsonNode(name, value), folder, out);
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

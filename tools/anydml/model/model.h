@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "schema/operator_desc.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 struct ModelBuffer {
   std::string name;
@@ -102,4 +102,4 @@ Status LoadModel(const std::string& path, bool allow_outside, Model* out);
 // `name` is the file's name in error messages.
 Status ParseModel(const std::string& name, std::string_view text, const ModelFolder& folder, Model* out);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -2,17 +2,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "anydml/cli/input_file.h"
-#include "anydml/cli/text.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/model/model_parts.h"
-#include "anydml/values/element_number.h"
-#include "anydml/values/npy.h"
-#include "anydml/values/random_values.h"
 #include "base/half.h"
-#include "common/packed_elements.h"
+#include "client/describe/field_values.h"
+#include "client/packed_elements.h"
+#include "client/text.h"
+#include "client/values/element_number.h"
+#include "client/values/input_file.h"
+#include "client/values/npy.h"
+#include "client/values/random_values.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // Before they are packed.
@@ -326,4 +326,4 @@ Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t
   return Place(node, before, out);
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,13 +1,13 @@
 // Commands and their bindings.
 #include <algorithm>
 
-#include "anydml/cli/suggest.h"
-#include "anydml/cli/text.h"
-#include "anydml/describe/desc_fields.h"
 #include "anydml/model/model_parts.h"
-#include "common/packed_elements.h"
+#include "client/describe/desc_fields.h"
+#include "client/packed_elements.h"
+#include "client/suggest.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The index of the buffer or operator with this name.
@@ -248,4 +248,4 @@ Status ReadModelCommand(const JsonNode& node, const ModelFolder& folder, const M
                     DidYouMean(type, kTypes));
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,8 +1,8 @@
 #include "anydml/model/model_device.h"
 
-#include "common/c_desc.h"
+#include "client/c_desc.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 std::vector<bool> Presence(const std::vector<const TensorDesc*>& tensors) {
@@ -82,4 +82,4 @@ std::vector<DML_BUFFER_BINDING> ModelOnDevice::Bind(const std::vector<ModelBindi
   return bound;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -6,9 +6,9 @@
 
 #include "anydml/model/model.h"
 #include "anydml/model/model_graph.h"
-#include "common/session.h"
+#include "client/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The session must outlive it.
 class ModelOnDevice {
@@ -46,4 +46,4 @@ class ModelOnDevice {
 // The same failure, prefixed with the position.
 Status At(const std::string& where, const Status& status);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

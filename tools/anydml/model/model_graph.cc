@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <deque>
 
-#include "anydml/cli/text.h"
-#include "anydml/describe/operator_facts.h"
 #include "anydml/model/model_device.h"
-#include "common/c_desc.h"
+#include "client/c_desc.h"
+#include "client/describe/operator_facts.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The bytes of a buffer that contain a value.
@@ -177,4 +177,4 @@ Status CompileModelGraph(const Model& model, const ModelGraph& graph, Session* s
   return session->CompileGraph(plan, static_cast<DML_EXECUTION_FLAGS>(graph.execution_flags), out);
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

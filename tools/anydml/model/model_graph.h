@@ -7,9 +7,9 @@
 
 #include "anydml/model/model.h"
 #include "base/status.h"
-#include "common/session.h"
+#include "client/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Refers to the model.
 struct ModelGraph {
@@ -49,4 +49,4 @@ Status MakeModelGraph(const Model& model, bool only_shown, ModelGraph* out);
 Status CompileModelGraph(const Model& model, const ModelGraph& graph, Session* session,
                          CompiledOperator* out);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -1,14 +1,14 @@
 // Dispatchables: operator descriptions.
 #include <algorithm>
 
-#include "anydml/cli/suggest.h"
-#include "anydml/cli/text.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/model/model_parts.h"
 #include "anydml/values/tensor_source.h"
+#include "client/describe/desc_fields.h"
+#include "client/describe/field_values.h"
+#include "client/suggest.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // A name, or an array of names.
@@ -325,4 +325,4 @@ Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

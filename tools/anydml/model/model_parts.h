@@ -1,11 +1,11 @@
 // The parts of a model, each from its JSON.
 #pragma once
 
-#include "anydml/cli/input_file.h"
-#include "anydml/json/json_node.h"
 #include "anydml/model/model.h"
+#include "client/json/json_node.h"
+#include "client/values/input_file.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // `before`: the bytes of the model's other buffers so far.
 Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t before, ModelBuffer* out);
@@ -45,4 +45,4 @@ bool HasExtension(const std::string& path, std::string_view extension);
 // Other files, except .npy, are raw elements.
 bool IsImage(const std::string& path);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <climits>
 
-#include "anydml/cli/suggest.h"
-#include "anydml/cli/text.h"
 #include "anydml/model/model_parts.h"
 #include "anydml/model/resolve_links.h"
+#include "client/suggest.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ bool HasExtension(const std::string& path, std::string_view extension) {
 
 bool IsImage(const std::string& path) { return HasExtension(path, ".jpg") || HasExtension(path, ".png"); }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

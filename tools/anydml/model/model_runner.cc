@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "anydml/cli/output_files.h"
-#include "anydml/cli/text.h"
 #include "anydml/describe/why.h"
 #include "anydml/model/model_device.h"
-#include "anydml/values/element_number.h"
-#include "common/packed_elements.h"
-#include "common/session.h"
-#include "common/tensor_text.h"
+#include "client/packed_elements.h"
+#include "client/session.h"
+#include "client/tensor_text.h"
+#include "client/text.h"
+#include "client/values/element_number.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // The distance of two numbers in steps to the next representable one.
@@ -246,4 +246,4 @@ Status RunModelAsGraph(Model model, const ExecutionOptions& options) {
   return At("as one graph: ", ModelRunner(session.get(), &on_device, options, &quiet).RunAsGraph());
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

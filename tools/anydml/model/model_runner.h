@@ -6,7 +6,7 @@
 #include "anydml/model/model.h"
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Creates its own session. The document gets the members "dispatchables" and "commands".
 Status RunModel(Model model, const ExecutionOptions& options, Output* output);
@@ -14,4 +14,4 @@ Status RunModel(Model model, const ExecutionOptions& options, Output* output);
 // The same with all dispatches as one graph, and without output.
 Status RunModelAsGraph(Model model, const ExecutionOptions& options);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

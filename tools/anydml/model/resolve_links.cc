@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ Status ResolveLinks(const fs::path& path, fs::path* out) {
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

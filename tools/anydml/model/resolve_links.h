@@ -5,10 +5,10 @@
 
 #include "base/status.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The absolute path without ".", ".." and symbolic links, whether it exists or not: a dangling link leads to
 // where a file would be created.
 Status ResolveLinks(const std::filesystem::path& path, std::filesystem::path* out);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

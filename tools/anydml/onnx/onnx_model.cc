@@ -1,11 +1,11 @@
 #include "anydml/onnx/onnx_model.h"
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/quantity.h"
-#include "anydml/cli/text.h"
 #include "anydml/onnx/onnx_values.h"
+#include "client/exit_status.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Output* output) {
@@ -70,4 +70,4 @@ Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Outpu
                 StrCat(path, ": ", report.unsupported.size(), " operators are not supported"));
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -6,9 +6,9 @@
 #include "anydml/cli/options.h"
 #include "anydml/cli/output.h"
 #include "base/status.h"
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // By the name: a file that does not end in .onnx is a JSON model.
 bool IsOnnxPath(const std::string& path);
@@ -31,4 +31,4 @@ void WriteWarnings(const onnx::Model& model, Output* output);
 Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output* output);
 Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

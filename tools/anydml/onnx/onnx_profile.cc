@@ -7,9 +7,9 @@
 #include <anydml.h>
 
 #include "anydml/cli/quantity.h"
-#include "anydml/cli/text.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr int kDigits = 15;          // enough for nanoseconds of days
@@ -130,4 +130,4 @@ std::string NodeProfile::Trace() const {
   return json.text() + "\n";
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -8,7 +8,7 @@
 
 #include "anydml/cli/output.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Collects what AnyDmlSetProfiler reports, from construction to destruction; one at a time.
 class NodeProfile {
@@ -52,4 +52,4 @@ class NodeProfile {
   std::vector<Run> runs_;
 };
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -3,19 +3,19 @@
 #include <chrono>
 #include <optional>
 
-#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/progress.h"
 #include "anydml/cli/quantity.h"
-#include "anydml/cli/text.h"
 #include "anydml/describe/why.h"
 #include "anydml/onnx/onnx_model.h"
 #include "anydml/onnx/onnx_profile.h"
 #include "anydml/onnx/onnx_values.h"
 #include "anydml/values/tensor_source.h"
-#include "common/tensor_text.h"
+#include "client/exit_status.h"
+#include "client/tensor_text.h"
+#include "client/text.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 using Assignments = std::map<std::string, std::string>;
@@ -244,4 +244,4 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   return {};
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/values/random_values.h"
+#include "client/exit_status.h"
+#include "client/values/random_values.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 // From any strides to packed.
@@ -150,4 +150,4 @@ std::string Difference(const onnx::Tensor& actual, const onnx::Tensor& expected,
   return "";
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "anydml/cli/output.h"
-#include "anydml/values/npy.h"
 #include "base/status.h"
-#include "onnx/session.h"
+#include "client/values/npy.h"
+#include "onnx/run/session.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // Files, literals and random values only have elements of DirectML's types of whole bytes.
 Status CheckCanBeGiven(const onnx::Signature& signature);
@@ -43,4 +43,4 @@ struct Tolerance {
 // Empty if they agree; otherwise what is wrong with `actual`.
 std::string Difference(const onnx::Tensor& actual, const onnx::Tensor& expected, const Tolerance& tolerance);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

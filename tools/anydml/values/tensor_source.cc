@@ -3,16 +3,16 @@
 #include <charconv>
 #include <cstring>
 
-#include "anydml/cli/exit_status.h"
-#include "anydml/cli/input_file.h"
-#include "anydml/cli/text.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/model/model_parts.h"
-#include "anydml/values/element_number.h"
-#include "anydml/values/random_values.h"
-#include "common/packed_elements.h"
+#include "client/describe/field_values.h"
+#include "client/exit_status.h"
+#include "client/packed_elements.h"
+#include "client/text.h"
+#include "client/values/element_number.h"
+#include "client/values/input_file.h"
+#include "client/values/random_values.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 namespace {
 
 constexpr std::string_view kRandom = "random:";
@@ -216,4 +216,4 @@ std::vector<std::string> SplitTensors(const std::string& text) {
   return parts;
 }
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

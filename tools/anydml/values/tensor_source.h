@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "anydml/values/npy.h"
 #include "base/status.h"
+#include "client/values/npy.h"
 
-namespace anydml::tools {
+namespace anydml::client {
 
 // The use of a tensor.
 struct TensorUse {
@@ -32,4 +32,4 @@ Status ParseOutputTarget(std::string_view field, const std::string& text, Output
 // Splits several of them, or several paths, at commas outside brackets.
 std::vector<std::string> SplitTensors(const std::string& text);
 
-}  // namespace anydml::tools
+}  // namespace anydml::client

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/attention/cpu/rows.h"
+#include "ops/attention/cpu/row_loops.h"
 #include "ops/common/parallel.h"
-#include "ops/gemm/cpu/operands.h"
+#include "ops/product/operands.h"
 
 namespace anydml {
 namespace {

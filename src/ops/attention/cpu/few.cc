@@ -2,9 +2,9 @@
 // place.
 #include <algorithm>
 
-#include "ops/attention/cpu/rows.h"
+#include "ops/attention/cpu/row_loops.h"
 #include "ops/common/nest_parts.h"
-#include "ops/gemm/cpu/few_rows.h"
+#include "ops/product/few_rows.h"
 
 namespace anydml {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/attention/cpu/rows.h"
+#include "ops/attention/cpu/row_loops.h"
 #include "ops/common/nest_parts.h"
 
 namespace anydml {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/common/cudnn/graph.h"
+#include "ops/device/cuda/cudnn/graph.h"
 #include "ops/attention/problem.h"
 
 namespace anydml {

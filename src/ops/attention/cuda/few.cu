@@ -7,7 +7,7 @@
 
 #include "ops/attention/cuda/join.h"
 #include "ops/attention/cuda/running_softmax.cuh"
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 
 namespace anydml {
 namespace {

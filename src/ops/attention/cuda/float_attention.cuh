@@ -6,7 +6,7 @@
 #include "kernel/device_traits.h"
 #include "ops/attention/cuda/join.h"
 #include "ops/attention/problem.h"
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 
 namespace anydml {
 

@@ -8,7 +8,7 @@
 
 #include "ops/attention/cuda/float_attention.cuh"
 #include "ops/attention/cuda/running_softmax.cuh"
-#include "ops/common/tensor_cores.cuh"
+#include "ops/device/cuda/tensor_cores.cuh"
 
 namespace anydml::float_blocks {
 

@@ -5,7 +5,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/attention/operands.h"
-#include "ops/softmax/cuda/rows.cuh"
+#include "ops/device/cuda/softmax_rows.cuh"
 
 namespace anydml {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "ops/attention/cuda/join.h"
-#include "ops/common/cuda_chain.cuh"
-#include "ops/softmax/cuda/rows.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/softmax_rows.cuh"
 
 namespace anydml {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ops/common/tensor_cores.cuh"
+#include "ops/device/cuda/tensor_cores.cuh"
 
 namespace anydml::attention_tiles {
 

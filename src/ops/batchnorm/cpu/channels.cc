@@ -8,9 +8,9 @@
 
 #include "base/half.h"
 #include "kernel/scratch_layout.h"
-#include "ops/batchnorm/rows.h"
+#include "ops/batchnorm/parameter_rows.h"
 #include "ops/common/nest_parts.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 namespace anydml {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/element/cpu/blocks.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 

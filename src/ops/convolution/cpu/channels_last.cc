@@ -17,8 +17,8 @@
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixel_weights.h"
 #include "ops/convolution/cpu/pixels.h"
-#include "ops/element/cpu/epilogue.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
+#include "ops/numbers/epilogue.h"
 
 namespace anydml {
 namespace {

@@ -7,8 +7,8 @@
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/depthwise_pixels.h"
 #include "ops/convolution/problem.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/epilogue.h"
+#include "ops/numbers/epilogue.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 namespace {

@@ -21,8 +21,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using PixelTag = hn::ScalableTag<float>;
 using PixelVector = hn::Vec<PixelTag>;
 
-#include "ops/element/cpu/clip_vectors-inl.h"
-#include "ops/element/cpu/half_vectors-inl.h"
+#include "ops/numbers/clip_vectors-inl.h"
+#include "ops/numbers/half_vectors-inl.h"
 
 HWY_INLINE PixelVector LoadInput(PixelTag d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE PixelVector LoadInput(PixelTag d, const uint16_t* from) { return LoadHalves(d, from); }

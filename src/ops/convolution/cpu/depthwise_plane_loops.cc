@@ -20,8 +20,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#include "ops/element/cpu/clip_vectors-inl.h"
-#include "ops/element/cpu/half_vectors-inl.h"
+#include "ops/numbers/clip_vectors-inl.h"
+#include "ops/numbers/half_vectors-inl.h"
 
 // Loads a vector from a row with `left` remaining numbers, zero-padded.
 template <class D, typename T>

@@ -6,12 +6,12 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
-#include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/depthwise_plane_loops.h"
-#include "ops/convolution/cpu/outside_taps.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/epilogue.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
+#include "ops/numbers/epilogue.h"
+#include "ops/numbers/load_store.h"
+#include "ops/product/depthwise.h"
+#include "ops/product/outside_taps.h"
 
 namespace anydml {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "ops/common/parallel.h"
-#include "ops/gemm/cpu/operands.h"
-#include "ops/gemm/cpu/panel_copies.h"
-#include "ops/gemm/cpu/panel_rows.h"
+#include "ops/product/operands.h"
+#include "ops/product/panel_copies.h"
+#include "ops/product/panel_rows.h"
 
 namespace anydml {
 namespace {

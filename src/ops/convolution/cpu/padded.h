@@ -7,7 +7,7 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/convolution/problem.h"
-#include "ops/gemm/cpu/blocked.h"
+#include "ops/product/blocked.h"
 
 namespace anydml {
 

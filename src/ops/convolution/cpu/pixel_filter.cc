@@ -6,7 +6,7 @@
 #include "ops/common/parallel.h"
 #include "ops/common/transpose_block.h"
 #include "ops/convolution/cpu/pixel_tile.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 namespace anydml {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 namespace anydml {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/half.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
@@ -48,10 +48,10 @@ using TileVector = hn::Vec<TileTag>;
 
 constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_VECTORS;
 
-#include "ops/element/cpu/clip_vectors-inl.h"
-#include "ops/element/cpu/half_vectors-inl.h"
+#include "ops/numbers/clip_vectors-inl.h"
+#include "ops/numbers/half_vectors-inl.h"
 #include "ops/convolution/cpu/pixel_limits-inl.h"
-#include "ops/common/add_product-inl.h"
+#include "ops/numbers/add_product-inl.h"
 
 // Whether masked instructions do not touch the memory of inactive lanes.
 #undef ANYDML_MASKS

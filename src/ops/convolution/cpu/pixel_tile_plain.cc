@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/half.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 namespace anydml {
 namespace {

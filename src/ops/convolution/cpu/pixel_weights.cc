@@ -1,7 +1,7 @@
 #include "ops/convolution/cpu/pixel_weights.h"
 
 #include "ops/convolution/cpu/channels_last_choice.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
 
 namespace anydml {
 

@@ -6,8 +6,8 @@
 #include "ops/common/parallel.h"
 #include "ops/common/transpose_block.h"
 #include "ops/convolution/cpu/pixel_tile.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/rows.h"
+#include "ops/numbers/convert_rows.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 namespace {

@@ -12,7 +12,7 @@
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/one_tap.h"
 #include "ops/convolution/tail.h"
-#include "ops/element/cpu/epilogue.h"
+#include "ops/numbers/epilogue.h"
 
 namespace anydml {
 namespace {

@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "base/half.h"
-#include "ops/convolution/cpu/outside_taps.h"
 #include "ops/convolution/cpu/padded.h"
-#include "ops/convolution/cpu/panels.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/epilogue.h"
-#include "ops/gemm/cpu/batched.h"
+#include "ops/numbers/epilogue.h"
+#include "ops/numbers/load_store.h"
+#include "ops/product/batched.h"
+#include "ops/product/outside_taps.h"
+#include "ops/product/window_panels.h"
 
 namespace anydml {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "kernel/composite.h"
-#include "ops/common/cuda_copies.cuh"
-#include "ops/convolution/cuda/activation.h"
-#include "ops/convolution/cuda/layout.cuh"
-#include "ops/convolution/cuda/tiles.cuh"
+#include "ops/convolution/activation.h"
+#include "ops/convolution/cuda/choose_tile.cuh"
+#include "ops/convolution/cuda/operand_layout.cuh"
+#include "ops/device/cuda/copies.cuh"
 #include "ops/implementation_list.h"
 
 namespace anydml {

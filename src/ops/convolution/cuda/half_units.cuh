@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/activation.h"
 
 namespace anydml {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/convolution/cuda/patch_product.cuh"
-#include "ops/convolution/cuda/window_sums.cuh"
+#include "ops/convolution/cuda/store_sums.cuh"
 
 namespace anydml::patches {
 

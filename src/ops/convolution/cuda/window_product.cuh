@@ -9,12 +9,12 @@
 #include <span>
 #include <type_traits>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_units.cuh"
-#include "ops/common/tensor_cores.cuh"
-#include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/activation.h"
 #include "ops/convolution/cuda/device_phases.cuh"
 #include "ops/convolution/problem.h"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/tensor_cores.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/device/nest.h"
 
 namespace anydml {

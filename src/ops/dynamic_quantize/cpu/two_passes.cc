@@ -3,7 +3,7 @@
 
 #include "ops/common/nest_parts.h"
 #include "ops/dynamic_quantize/two_passes.h"
-#include "ops/element/cpu/blocks.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 namespace {

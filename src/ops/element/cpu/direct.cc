@@ -6,10 +6,10 @@
 #include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
-#include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/tile_plan.h"
 #include "ops/element/ordered_loops.h"
 #include "ops/element/problem.h"
+#include "ops/numbers/element_loops.h"
 
 namespace anydml {
 namespace {

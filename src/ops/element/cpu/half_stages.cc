@@ -1,7 +1,7 @@
 // This file is compiled for Armv8.2 with FLOAT16 arithmetic, or for AVX-512 with it: it must not contain
 // anything that the linker could share with other files.
-#include "ops/element/cpu/half_arithmetic.h"
 #include "ops/element/cpu/stages.h"
+#include "ops/numbers/half_arithmetic.h"
 
 #if ANYDML_HALF_VECTORS
 namespace anydml {

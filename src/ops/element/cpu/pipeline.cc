@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/half.h"
-#include "ops/element/cpu/epilogue.h"
+#include "ops/numbers/epilogue.h"
 
 namespace anydml {
 namespace {

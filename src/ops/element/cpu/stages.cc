@@ -12,7 +12,7 @@
 
 #include <hwy/highway.h>
 
-#include "ops/element/math-inl.h"
+#include "ops/numbers/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
@@ -30,9 +30,9 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/functions-inl.h"
 }  // namespace fn
 
-#include "ops/element/cpu/clip_vectors-inl.h"
-#include "ops/element/cpu/half_vectors-inl.h"
-#include "ops/element/cpu/store_pairs-inl.h"
+#include "ops/numbers/clip_vectors-inl.h"
+#include "ops/numbers/half_vectors-inl.h"
+#include "ops/numbers/store_pairs-inl.h"
 
 // A block is eight vectors of bits, the number that all calling conventions pass in registers.
 using Floats = hn::ScalableTag<float>;

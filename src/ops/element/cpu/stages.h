@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/element/cpu/half_loops.h"
-#include "ops/element/cpu/loop_piece.h"
 #include "ops/element/function.h"
+#include "ops/numbers/half_loops.h"
+#include "ops/numbers/loop_piece.h"
 
 namespace anydml {
 

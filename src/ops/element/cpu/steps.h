@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/loops.h"
 #include "ops/element/problem.h"
+#include "ops/numbers/element_loops.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 

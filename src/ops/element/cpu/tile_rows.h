@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "ops/common/stream_copy.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/steps.h"
 #include "ops/element/cpu/tile_plan.h"
+#include "ops/numbers/convert_rows.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 

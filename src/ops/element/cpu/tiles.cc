@@ -9,14 +9,14 @@
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/common/transpose_block.h"
-#include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/pipeline.h"
-#include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/steps.h"
 #include "ops/element/cpu/tile_plan.h"
 #include "ops/element/cpu/tile_rows.h"
 #include "ops/element/cpu/tile_size.h"
 #include "ops/element/problem.h"
+#include "ops/numbers/convert_rows.h"
+#include "ops/numbers/element_loops.h"
 
 namespace anydml {
 namespace {

@@ -2,8 +2,8 @@
 // shared memory, 16 bytes at a time, as do all other accesses.
 #include <array>
 
-#include "ops/common/cuda_tiles.cuh"
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/tiles.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/element/cuda/flat.cuh"
 #include "ops/element/ordered_loops.h"
 

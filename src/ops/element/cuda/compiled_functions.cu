@@ -1,7 +1,7 @@
 // The building blocks of compiled programs (ptx_functions.h): the bodies of the element functions and the
 // conversions of elements, by name, on 32-bit words. Only this file's PTX is used.
-#include "ops/element/cuda/convert.cuh"
-#include "ops/element/cuda/functions.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/element_functions.cuh"
 
 namespace anydml::element_cuda {
 namespace {

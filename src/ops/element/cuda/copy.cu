@@ -1,5 +1,5 @@
 // Programs that only move elements.
-#include "ops/common/cuda_copies.cuh"
+#include "ops/device/cuda/copies.cuh"
 #include "ops/element/problem.h"
 
 namespace anydml {

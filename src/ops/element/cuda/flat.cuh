@@ -3,11 +3,11 @@
 // template parameter.
 #pragma once
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/element_functions.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/memory.cuh"
 #include "ops/device/nest.h"
-#include "ops/element/cuda/convert.cuh"
-#include "ops/element/cuda/functions.cuh"
-#include "ops/element/cuda/memory.cuh"
 
 namespace anydml::element_cuda {
 

@@ -1,7 +1,7 @@
 // The kernel of the machine with 32-bit registers.
 #pragma once
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/element/cuda/narrow_machine.cuh"
 
 namespace anydml::element_cuda {

@@ -2,8 +2,8 @@
 // elements, so that these stay in registers.
 #pragma once
 
-#include "ops/element/cuda/convert.cuh"
-#include "ops/element/cuda/functions.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/element_functions.cuh"
 #include "ops/element/cuda/thread.cuh"
 
 namespace anydml::element_cuda {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/half.h"
-#include "ops/element/cuda/convert.cuh"
+#include "ops/device/cuda/convert.cuh"
 
 namespace anydml::element_cuda {
 namespace {

@@ -2,9 +2,9 @@
 // elements between tensors and slots.
 #pragma once
 
+#include "ops/device/cuda/memory.cuh"
 #include "ops/element/cuda/machine.cuh"
-#include "ops/element/cuda/memory.cuh"
-#include "ops/element/narrow.h"
+#include "ops/numbers/math/narrow.h"
 
 namespace anydml::element_cuda {
 

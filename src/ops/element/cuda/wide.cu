@@ -1,4 +1,4 @@
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/element/cuda/wide_machine.cuh"
 
 namespace anydml::element_cuda {

@@ -5,10 +5,10 @@
 
 #include <cuda_fp16.h>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/nest.h"
-#include "ops/element/cuda/convert.cuh"
 #include "ops/fold/problem.h"
 
 namespace anydml {

@@ -1,6 +1,6 @@
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_indices.cuh"
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/indices.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/gather/plan.h"
 
 namespace anydml {

@@ -6,10 +6,10 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/nest_parts.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/gemm/cpu/batched.h"
-#include "ops/gemm/cpu/few_rows.h"
-#include "ops/gemm/cpu/operands.h"
+#include "ops/numbers/load_store.h"
+#include "ops/product/batched.h"
+#include "ops/product/few_rows.h"
+#include "ops/product/operands.h"
 
 namespace anydml {
 namespace {

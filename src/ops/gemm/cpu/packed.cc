@@ -1,7 +1,7 @@
 #include <optional>
 
-#include "ops/gemm/cpu/batched.h"
-#include "ops/gemm/cpu/operands.h"
+#include "ops/product/batched.h"
+#include "ops/product/operands.h"
 
 namespace anydml {
 namespace {

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "kernel/device_traits.h"
-#include "ops/common/cuda_chain.cuh"
-#include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/activation.h"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/gemm/problem.h"
 
 namespace anydml {

@@ -2,8 +2,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/gemm/cuda/tile_product.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/tile_product.cuh"
 #include "ops/gemm/plan.h"
 
 namespace anydml {

@@ -1,4 +1,4 @@
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/units.h"
 #include "ops/generate/plan.h"
 

@@ -1,5 +1,5 @@
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/units.h"
 #include "ops/generate/plan.h"
 

@@ -1,5 +1,5 @@
 // Filters of one input channel, with the FLOAT32 kernel, whose sums are exact here.
-#include "ops/convolution/cpu/depthwise.h"
+#include "ops/product/depthwise.h"
 
 #include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "ops/common/nest_parts.h"
-#include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/dot_kernel.h"
 #include "ops/integer_product/cpu/dot_sums.h"
 #include "ops/integer_product/cpu/quads.h"
 #include "ops/integer_product/problem.h"
+#include "ops/product/batched.h"
 
 namespace anydml {
 namespace {

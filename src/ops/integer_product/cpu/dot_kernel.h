@@ -1,7 +1,7 @@
 // Byte dot-product instructions, if the processor has them.
 #pragma once
 
-#include "ops/gemm/cpu/micro_kernel.h"
+#include "ops/product/micro_kernel.h"
 
 namespace anydml {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ops/element/cpu/blocks.h"
 #include "ops/integer_product/cpu/quads.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 

@@ -2,9 +2,9 @@
 // y) is that of ab, minus y times the sum of a, minus x times the sum of b - y.
 #pragma once
 
-#include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
+#include "ops/product/batched.h"
 
 namespace anydml {
 

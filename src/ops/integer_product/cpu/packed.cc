@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/convolution/cpu/panels.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
+#include "ops/numbers/load_store.h"
+#include "ops/product/batched.h"
+#include "ops/product/window_panels.h"
 
 namespace anydml {
 namespace {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "ops/convolution/problem.h"
-#include "ops/gemm/cpu/blocked.h"
 #include "ops/integer_product/cpu/dot_kernel.h"
+#include "ops/product/blocked.h"
 
 namespace anydml {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/saturate.h"
+#include "ops/numbers/load_store.h"
+#include "ops/numbers/math/saturate.h"
 
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE

@@ -1,8 +1,8 @@
 // Converts sums of byte products to bytes of the output.
 #pragma once
 
-#include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/problem.h"
+#include "ops/product/batched.h"
 
 namespace anydml {
 

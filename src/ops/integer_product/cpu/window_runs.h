@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "ops/convolution/cpu/window_rows.h"
+#include "ops/product/window_rows.h"
 
 namespace anydml {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/convolution/cuda/windows.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/window_operands.cuh"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "ops/common/nest_parts.h"
-#include "ops/element/cpu/blocks.h"
 #include "ops/moments/cpu/row_sums.h"
 #include "ops/moments/problem.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 namespace {

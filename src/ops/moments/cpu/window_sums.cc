@@ -4,7 +4,7 @@
 
 #include "ops/common/loop_nest.h"
 #include "ops/common/nest_parts.h"
-#include "ops/element/cpu/blocks.h"
+#include "ops/numbers/load_store.h"
 
 namespace anydml {
 namespace {

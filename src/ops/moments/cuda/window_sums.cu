@@ -2,7 +2,7 @@
 
 #include <cuda_fp16.h>
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/nest.h"
 #include "ops/moments/window_sums.h"
 

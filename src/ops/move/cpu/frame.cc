@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/move/border_maps.h"
 #include "ops/move/cpu/framed_rows.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/dispatch.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/move/reverse.h"
 

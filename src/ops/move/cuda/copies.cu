@@ -1,7 +1,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/common/cuda_copies.cuh"
+#include "ops/device/cuda/copies.cuh"
 #include "ops/move/problem.h"
 
 namespace anydml {

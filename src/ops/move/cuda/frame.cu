@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/device/nest.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"

@@ -1,6 +1,6 @@
 // A thread per element.
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/nest.h"
 #include "ops/move/reverse.h"
 

@@ -1,6 +1,6 @@
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_indices.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/indices.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/device/units.h"
 #include "ops/one_hot/plan.h"
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#include "ops/element/cpu/half_vectors-inl.h"
+#include "ops/numbers/half_vectors-inl.h"
 
 using Floats = hn::ScalableTag<float>;
 using Keys = hn::ScalableTag<int16_t>;

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/dispatch.h"
 #include "kernel/scratch_layout.h"
-#include "ops/common/dispatch.h"
 #include "ops/pooling/cpu/channel_runs.h"
 #include "ops/pooling/cpu/kernels.h"
 #include "ops/pooling/cpu/row_loops.h"

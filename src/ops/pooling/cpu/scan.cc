@@ -1,7 +1,7 @@
 // Maxima of any type and layout, with or without indices.
 #include "ops/pooling/cpu/scan.h"
 
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
 #include "ops/pooling/cpu/kernels.h"
 #include "ops/pooling/cpu/units.h"
 

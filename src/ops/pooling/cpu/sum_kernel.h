@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ops/element/cpu/blocks.h"
+#include "ops/numbers/load_store.h"
 #include "ops/pooling/arithmetic.h"
 #include "ops/pooling/cpu/row_loops.h"
 #include "ops/pooling/problem.h"

@@ -1,7 +1,7 @@
 // What the kernels for CUDA share: the taps of windows, and elements as numbers.
 #pragma once
 
-#include "ops/element/cuda/convert.cuh"
+#include "ops/device/cuda/convert.cuh"
 #include "ops/pooling/arithmetic.h"
 #include "ops/pooling/plan.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/pooling/cuda/device.cuh"
 #include "ops/pooling/cuda/kernels.h"
 

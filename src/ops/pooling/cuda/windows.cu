@@ -1,6 +1,6 @@
 // A thread per window: every function, type and layout.
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/pooling/cuda/device.cuh"
 #include "ops/pooling/cuda/kernels.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ops/element/cpu/epilogue.h"
+#include "ops/numbers/epilogue.h"
 #include "ops/recurrent/cpu/lstm_row.h"
 #include "ops/recurrent/problem.h"
 #include "ops/recurrent/steps.h"

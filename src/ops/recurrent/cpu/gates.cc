@@ -3,7 +3,7 @@
 #include <span>
 
 #include "ops/common/nest_parts.h"
-#include "ops/element/cpu/blocks.h"
+#include "ops/numbers/load_store.h"
 #include "ops/recurrent/cpu/cells.h"
 #include "ops/recurrent/cpu/grouped_product.h"
 #include "ops/recurrent/cpu/packed_product.h"

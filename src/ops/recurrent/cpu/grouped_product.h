@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/gemm/cpu/micro_kernel.h"
 #include "ops/gemm/problem.h"
+#include "ops/product/micro_kernel.h"
 
 namespace anydml {
 

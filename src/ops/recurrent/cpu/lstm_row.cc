@@ -7,7 +7,7 @@
 
 #include <hwy/highway.h>
 
-#include "ops/element/math-inl.h"
+#include "ops/numbers/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anydml {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/common/parallel.h"
-#include "ops/gemm/cpu/operands.h"
+#include "ops/product/operands.h"
 #include "ops/recurrent/cpu/few_panels.h"
 
 namespace anydml {

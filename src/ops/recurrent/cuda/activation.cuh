@@ -3,9 +3,9 @@
 
 #include <cuda_runtime.h>
 
-#include "ops/element/cuda/functions.cuh"
+#include "ops/device/cuda/element_functions.cuh"
+#include "ops/device/cuda/reduce.cuh"
 #include "ops/recurrent/plan.h"
-#include "ops/reduce/cuda/device.cuh"
 
 namespace anydml::recurrent_cuda {
 

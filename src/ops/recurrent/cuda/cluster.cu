@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ops/device/cuda/launch.h"
 #include "ops/recurrent/cuda/whole.cuh"
-#include "ops/top_k/cuda/launch.h"
 
 namespace anydml {
 namespace {

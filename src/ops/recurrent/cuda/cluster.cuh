@@ -10,9 +10,9 @@
 // FLOAT16's range.
 #pragma once
 
-#include "ops/common/cuda_cluster.cuh"
-#include "ops/common/tensor_cores.cuh"
-#include "ops/element/cuda/memory.cuh"
+#include "ops/device/cuda/cluster.cuh"
+#include "ops/device/cuda/memory.cuh"
+#include "ops/device/cuda/tensor_cores.cuh"
 #include "ops/recurrent/cuda/cell.cuh"
 
 namespace anydml::recurrent_cuda {

@@ -3,11 +3,11 @@
 // synchronisation.
 #include <cuda_runtime.h>
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/reduce.cuh"
 #include "ops/recurrent/cuda/activation.cuh"
 #include "ops/recurrent/cuda/tensor.cuh"
 #include "ops/recurrent/steps.h"
-#include "ops/reduce/cuda/device.cuh"
 
 namespace anydml {
 namespace {

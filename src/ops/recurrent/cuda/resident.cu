@@ -2,8 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "ops/device/cuda/launch.h"
 #include "ops/recurrent/cuda/whole.cuh"
-#include "ops/top_k/cuda/launch.h"
 
 namespace anydml {
 namespace {

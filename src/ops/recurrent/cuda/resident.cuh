@@ -3,7 +3,7 @@
 // (for GRU also the reset one), so after each step the blocks of a direction wait for each other.
 #pragma once
 
-#include "ops/element/cuda/memory.cuh"
+#include "ops/device/cuda/memory.cuh"
 #include "ops/recurrent/cuda/resident_parts.cuh"
 
 namespace anydml::recurrent_cuda {

@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include "ops/device/cuda/reduce.cuh"
 #include "ops/recurrent/plan.h"
-#include "ops/reduce/cuda/device.cuh"
 
 namespace anydml::recurrent_cuda {
 

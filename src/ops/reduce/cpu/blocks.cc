@@ -5,8 +5,8 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/reduce/cpu/loops.h"
+#include "ops/numbers/load_store.h"
+#include "ops/numbers/reduce_loops.h"
 
 namespace anydml {
 namespace {

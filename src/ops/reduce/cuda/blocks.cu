@@ -1,7 +1,7 @@
 // Finds the kernels of a plan and launches them.
 #include "kernel/scratch_layout.h"
+#include "ops/device/cuda/reduce.cuh"
 #include "ops/device/units.h"
-#include "ops/reduce/cuda/device.cuh"
 
 namespace anydml {
 namespace {

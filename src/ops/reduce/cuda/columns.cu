@@ -1,6 +1,6 @@
 // Reductions with contiguous outputs: a thread has a unit of outputs, `columns` threads (up to 32) as many
 // adjacent units, and such groups of threads share the elements in turn.
-#include "ops/reduce/cuda/units.cuh"
+#include "ops/device/cuda/float_units.cuh"
 
 namespace anydml::reduce {
 namespace {

@@ -1,7 +1,7 @@
 // The kernel for any layout and type: a block computes several outputs, each with several threads.
 #pragma once
 
-#include "ops/reduce/cuda/device.cuh"
+#include "ops/device/cuda/reduce.cuh"
 
 namespace anydml::reduce {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/resample/cpu/row_arithmetic.h"
+#include "ops/numbers/row_arithmetic.h"
 
 namespace anydml {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/common/stream_copy.h"
 #include "ops/resample/cpu/target_rows.h"

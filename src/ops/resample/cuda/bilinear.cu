@@ -3,10 +3,10 @@
 // source row is computed once for all target rows that use it.
 #include <type_traits>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/element/cuda/convert.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/float_elements.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/resample/cuda/doubled_linear.cuh"
-#include "ops/resample/cuda/elements.cuh"
 #include "ops/resample/cuda/strips.cuh"
 
 namespace anydml {

@@ -1,8 +1,8 @@
 // Nearest elements: a thread moves a few.
 #include <optional>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/resample/cuda/targets.cuh"
 #include "ops/resample/taps.h"
 

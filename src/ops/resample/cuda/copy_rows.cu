@@ -2,8 +2,8 @@
 // rows, and writes up to 16 bytes of a row at a time.
 #include <cstring>
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/resample/cuda/doubled.cuh"
 #include "ops/resample/cuda/strips.cuh"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/device/nest.h"
 #include "ops/resample/cuda/strips.cuh"
 #include "ops/resample/levels.h"

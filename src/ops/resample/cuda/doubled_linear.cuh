@@ -4,9 +4,9 @@
 
 #include <type_traits>
 
-#include "ops/element/cuda/convert.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/float_elements.cuh"
 #include "ops/resample/cuda/doubled.cuh"
-#include "ops/resample/cuda/elements.cuh"
 
 namespace anydml {
 

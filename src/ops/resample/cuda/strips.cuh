@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/cuda/units.cuh"
 #include "ops/device/nest.h"
 #include "ops/resample/levels.h"
 

@@ -1,6 +1,6 @@
 // Sums of any number of elements in up to four dimensions, a thread each; also gradients.
-#include "ops/common/cuda_chain.cuh"
-#include "ops/resample/cuda/elements.cuh"
+#include "ops/device/cuda/float_elements.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/resample/cuda/targets.cuh"
 #include "ops/resample/taps.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/half.h"
 #include "ops/common/nest_parts.h"
-#include "ops/resample/cpu/row_arithmetic.h"
+#include "ops/numbers/row_arithmetic.h"
 #include "ops/roi/samples.h"
 
 namespace anydml {

@@ -1,7 +1,7 @@
 // A thread for every number of a grid, or of an image's gradient; a block for a region's gradient.
-#include "ops/common/cuda_chain.cuh"
-#include "ops/element/cuda/convert.cuh"
-#include "ops/resample/cuda/elements.cuh"
+#include "ops/device/cuda/convert.cuh"
+#include "ops/device/cuda/float_elements.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/roi/plan.h"
 #include "ops/roi/samples.h"
 

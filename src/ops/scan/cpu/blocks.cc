@@ -3,7 +3,7 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
-#include "ops/scan/cpu/rows.h"
+#include "ops/scan/cpu/running_rows.h"
 
 namespace anydml {
 namespace {

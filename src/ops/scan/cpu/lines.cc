@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ops/common/nest_parts.h"
-#include "ops/scan/cpu/rows.h"
+#include "ops/scan/cpu/running_rows.h"
 
 namespace anydml {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/dispatch.h"
 #include "kernel/scratch_layout.h"
-#include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/scan/nonzero.h"
 

@@ -1,5 +1,5 @@
 // Contiguous sequences: a block has 32 of them, and its warps take turns at their rows.
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/scan/cuda/scan.cuh"
 
 namespace anydml {

@@ -1,5 +1,5 @@
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_scan.cuh"
+#include "ops/device/cuda/block_scan.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/scan/nonzero_plan.h"
 
 namespace anydml {

@@ -1,7 +1,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
 #include "ops/common/strided_copy.h"
 #include "ops/scatter/loops.h"
 #include "ops/scatter/cpu/targets.h"

@@ -1,8 +1,8 @@
 // The kernels of scatter on a device. algorithms.cu puts them together.
 #pragma once
 
-#include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_copy.cuh"
+#include "ops/device/cuda/copy.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/scatter/cuda/claims.cuh"
 
 namespace anydml {

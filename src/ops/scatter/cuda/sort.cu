@@ -1,5 +1,5 @@
 // Sorts updates by bin: the first half of tiles.cuh.
-#include "ops/common/cuda_scan.cuh"
+#include "ops/device/cuda/block_scan.cuh"
 #include "ops/scatter/cuda/tiles.cuh"
 
 namespace anydml {

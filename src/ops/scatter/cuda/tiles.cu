@@ -1,7 +1,7 @@
 #include "ops/scatter/cuda/tiles.cuh"
 
-#include "ops/common/cuda_bulk.cuh"
-#include "ops/common/cuda_scan.cuh"
+#include "ops/device/cuda/block_scan.cuh"
+#include "ops/device/cuda/bulk_copy.cuh"
 
 namespace anydml {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
-#include "ops/element/cpu/blocks.h"
-#include "ops/element/lane_math.h"
-#include "ops/reduce/cpu/loops.h"
-#include "ops/softmax/cpu/loops.h"
+#include "ops/numbers/load_store.h"
+#include "ops/numbers/math/lane_math.h"
+#include "ops/numbers/reduce_loops.h"
+#include "ops/numbers/softmax_loops.h"
 #include "ops/softmax/problem.h"
 
 namespace anydml {

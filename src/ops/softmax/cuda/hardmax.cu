@@ -1,6 +1,6 @@
 #include "ops/softmax/hardmax.h"
 
-#include "ops/common/cuda_chain.cuh"
+#include "ops/device/cuda/kernel_chain.cuh"
 #include "ops/softmax/plan.h"
 
 namespace anydml {

@@ -1,5 +1,5 @@
 // Softmax over any layout: a block computes several sets, each with some threads, and reads everything twice.
-#include "ops/reduce/cuda/device.cuh"
+#include "ops/device/cuda/reduce.cuh"
 #include "ops/softmax/plan.h"
 
 namespace anydml {

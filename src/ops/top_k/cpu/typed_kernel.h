@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "ops/common/dispatch.h"
+#include "base/dispatch.h"
 #include "ops/common/loop_nest.h"
 #include "ops/top_k/candidate.h"
 #include "ops/top_k/sequences.h"

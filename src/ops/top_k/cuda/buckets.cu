@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/register_row.cuh"
 #include "ops/top_k/cuda/rounds.cuh"
 #include "ops/top_k/cuda/sample.cuh"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/network.cuh"
 #include "ops/top_k/cuda/sequences.cuh"
 

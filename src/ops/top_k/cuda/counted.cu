@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/key_bounds.cuh"
-#include "ops/top_k/cuda/launch.h"
 #include "ops/top_k/cuda/register_row.cuh"
 #include "ops/top_k/cuda/select.cuh"
 #include "ops/top_k/cuda/sequences.cuh"

@@ -2,7 +2,7 @@
 // few, by several.
 #include <algorithm>
 
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/long_row.cuh"
 #include "ops/top_k/cuda/sample.cuh"
 

@@ -1,4 +1,4 @@
-#include "ops/top_k/cuda/rows.cuh"
+#include "ops/top_k/cuda/block_rows.cuh"
 
 namespace anydml {
 

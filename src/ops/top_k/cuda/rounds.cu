@@ -1,5 +1,5 @@
 // cuda.rounds: one block per sequence, for problems that no other implementation takes.
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/rounds.cuh"
 #include "ops/top_k/plan.h"
 

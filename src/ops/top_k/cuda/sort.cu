@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "kernel/scratch_layout.h"
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/sequences.cuh"
 
 namespace anydml {

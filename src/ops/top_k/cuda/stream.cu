@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/rounds.cuh"
 #include "ops/top_k/cuda/sample.cuh"
 #include "ops/top_k/cuda/select.cuh"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernel/composite.h"
-#include "ops/top_k/cuda/launch.h"
+#include "ops/device/cuda/launch.h"
 #include "ops/top_k/cuda/sequences.cuh"
 
 namespace anydml {
