@@ -75,7 +75,7 @@ for folder in "${folders[@]}"; do
   fi
 done
 for folder in "${!clients[@]}"; do check_allowed "$folder" "${clients[$folder]}"; done
-[ ! -e ../tools/common ] || fail "tools/common is src/client now"
+[ -z "$(ls ../tools/common 2>/dev/null)" ] || fail "tools/common is src/client now"
 
 # What has nothing to do with Direct3D's and DirectML's interfaces does not see them.
 for folder in base kernel graph ops backend; do forbid "$folder" d3d12.h DirectML.h; done

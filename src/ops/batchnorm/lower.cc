@@ -15,7 +15,7 @@ constexpr StepOperand Input(uint32_t index) { return {StepOperand::kInput, index
 constexpr StepOperand Output(uint32_t index) { return {StepOperand::kOutput, index}; }
 
 // scale / sqrt(variance + epsilon); the root replaces the variance in its register.
-uint8_t ApplyFactor(ElementStep& step, uint8_t scale, uint8_t variance, float epsilon) {
+uint8_t ApplyFactor(ElementProgramStep& step, uint8_t scale, uint8_t variance, float epsilon) {
   step.Apply(Function::kScaleBias, {variance}, 1, epsilon);
   step.Apply(Function::kSquareRoot, {variance});
   return step.Apply(Function::kDivide, {scale, variance});
@@ -29,13 +29,13 @@ StepList InferenceSteps(const BatchNormProblem& p, const OperatorDesc* activatio
   StepList list;
   const StepOperand factors = list.AddScratch(KeptElements(p.input, one_factor));
 
-  ElementStep factor_step(p.input, one_factor);
+  ElementProgramStep factor_step(p.input, one_factor);
   const uint8_t factor = factor_step.Load(Input(kAt.scale), p.scale);
   ApplyFactor(factor_step, factor, factor_step.Load(Input(kAt.variance), *p.variance), p.epsilon);
   factor_step.StoreResult(factors, one_factor, factor);
   list.steps.push_back(std::move(factor_step).Take());
 
-  ElementStep step(p.input);
+  ElementProgramStep step(p.input);
   const uint8_t x = step.Load(Input(0), p.input);
   step.Apply(Function::kSubtract, {x, step.Load(Input(kAt.mean), *p.mean)});
   step.Apply(Function::kMultiply, {x, step.LoadResult(factors, one_factor)});
@@ -56,7 +56,7 @@ StepList TrainingSteps(const BatchNormProblem& p, const OperatorDesc* activation
   list.steps.push_back(
       {MomentsProblem{Moments::kMeanAndVariance, p.input, reduced, {}, {}}, {Input(0)}, {means, variances}});
 
-  ElementStep per_set(p.scale);
+  ElementProgramStep per_set(p.scale);
   per_set.Store(Output(1), p.outputs[1], per_set.LoadResult(means, reduced));
   const uint8_t variance = per_set.LoadResult(variances, reduced);
   per_set.Store(Output(2), p.outputs[2], variance);
@@ -65,7 +65,7 @@ StepList TrainingSteps(const BatchNormProblem& p, const OperatorDesc* activation
   per_set.StoreResult(factors, reduced, factor);
   list.steps.push_back(std::move(per_set).Take());
 
-  ElementStep step(p.input);
+  ElementProgramStep step(p.input);
   const uint8_t x = step.Load(Input(0), p.input);
   step.Apply(Function::kSubtract, {x, step.LoadResult(means, reduced)});
   step.Apply(Function::kMultiply, {x, step.LoadResult(factors, reduced)});
@@ -82,7 +82,7 @@ StepList TrainingSteps(const BatchNormProblem& p, const OperatorDesc* activation
 Step StatisticsGradientStep(const BatchNormProblem& p, const DimensionSet& reduced, StepOperand first,
                             StepOperand second, StepOperand offsets, StepOperand slopes) {
   constexpr auto kAt = batch_norm::InputsOf(Kind::kTrainingGradient);
-  ElementStep step(p.scale);
+  ElementProgramStep step(p.scale);
   const auto count = static_cast<float>(ReducedElements(p.input, reduced));
   const uint8_t n = step.program().Constant(ParameterOf(count), Class::kF32);
   const uint8_t offset = step.LoadResult(first, reduced);
@@ -108,7 +108,7 @@ StepList GradientSteps(const BatchNormProblem& p, const OperatorDesc*) {
                         {Input(0), Input(kAt.gradient), Input(kAt.mean)},
                         {first, second}});
 
-  ElementStep per_set(p.scale);
+  ElementProgramStep per_set(p.scale);
   const uint8_t factor = per_set.Load(Input(kAt.scale), p.scale);
   const uint8_t root = per_set.Load(Input(kAt.variance), *p.variance);
   ApplyFactor(per_set, factor, root, p.epsilon);
@@ -119,7 +119,7 @@ StepList GradientSteps(const BatchNormProblem& p, const OperatorDesc*) {
   per_set.Store(Output(2), p.outputs[2], per_set.LoadResult(first, reduced));
   list.steps.push_back(std::move(per_set).Take());
 
-  ElementStep step(p.input);
+  ElementProgramStep step(p.input);
   const uint8_t gradient = step.Load(Input(kAt.gradient), *p.gradient);
   if (p.kind == Kind::kTrainingGradient) {
     const StepOperand offsets = list.AddScratch(sets), slopes = list.AddScratch(sets);
@@ -137,7 +137,7 @@ StepList GradientSteps(const BatchNormProblem& p, const OperatorDesc*) {
 }
 
 ElementProblem FinishOf(const BatchNormProblem& problem, const OperatorDesc* activation) {
-  ElementStep step(problem.input);
+  ElementProgramStep step(problem.input);
   const uint8_t x = step.LoadResult(Input(0), {});
   if (activation != nullptr) AppendActivation(*activation, &step.program(), x);
   step.Store(Output(0), problem.outputs[0], x);

@@ -26,7 +26,7 @@ StepOperand AppendSums(StepList* list, const LrnProblem& p, StepOperand from, co
 }
 
 // (bias + alpha / local_size * sum)^exponent, in a new register.
-uint8_t LoadPower(ElementStep& step, const LrnProblem& p, StepOperand sums, float exponent) {
+uint8_t LoadPower(ElementProgramStep& step, const LrnProblem& p, StepOperand sums, float exponent) {
   const uint8_t s = step.LoadResult(sums, {});
   step.Apply(Function::kScaleBias, {s}, p.alpha / static_cast<float>(p.local_size), p.bias);
   return step.Apply(Function::kConstantPower, {s}, exponent);
@@ -35,7 +35,7 @@ uint8_t LoadPower(ElementStep& step, const LrnProblem& p, StepOperand sums, floa
 StepList StepsOf(const LrnProblem& p) {
   StepList list;
   const StepOperand sums = AppendSums(&list, p, kInput, p.input, true, p.before(), p.after());
-  ElementStep step(p.input);
+  ElementProgramStep step(p.input);
   if (!p.gradient) {
     const uint8_t x = step.Load(kInput, p.input);
     step.Apply(Function::kMultiply, {x, LoadPower(step, p, sums, -p.beta)});
@@ -45,7 +45,7 @@ StepList StepsOf(const LrnProblem& p) {
   }
   // The contribution of element j to all in its window: gradient * x * s^(-beta - 1).
   const StepOperand shares = list.AddScratch(ElementCount(p.input));
-  ElementStep share_step(p.input);
+  ElementProgramStep share_step(p.input);
   const uint8_t share = share_step.Load(kGradient, *p.gradient);
   share_step.Apply(Function::kMultiply, {share, share_step.Load(kInput, p.input)});
   share_step.Apply(Function::kMultiply, {share, LoadPower(share_step, p, sums, -p.beta - 1)});

@@ -87,21 +87,21 @@ std::unique_ptr<const Kernel> CreateSteps(const StepList& list, const LowerConte
   return kernel;
 }
 
-ElementStep::ElementStep(const TensorDesc& whole) : ElementStep(whole, {}) {}
+ElementProgramStep::ElementProgramStep(const TensorDesc& whole) : ElementProgramStep(whole, {}) {}
 
-ElementStep::ElementStep(const TensorDesc& whole, const DimensionSet& reduced) {
+ElementProgramStep::ElementProgramStep(const TensorDesc& whole, const DimensionSet& reduced) {
   problem_.rank = whole.rank;
   for (uint32_t d = 0; d < whole.rank; ++d) problem_.sizes[d] = reduced[d] ? 1 : whole.sizes[d];
 }
 
-ElementOperand ElementStep::Operand(const TensorDesc& tensor) const {
+ElementOperand ElementProgramStep::Operand(const TensorDesc& tensor) const {
   ElementOperand operand = {tensor.type, {}};
   for (uint32_t d = 0; d < tensor.rank; ++d)
     operand.strides[d] = tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
   return operand;
 }
 
-ElementOperand ElementStep::Result(const DimensionSet& reduced) const {
+ElementOperand ElementProgramStep::Result(const DimensionSet& reduced) const {
   ElementOperand operand = {DataType::kFloat32, {}};
   uint64_t stride = 1;
   for (uint32_t d = problem_.rank; d-- > 0;) {
@@ -112,28 +112,28 @@ ElementOperand ElementStep::Result(const DimensionSet& reduced) const {
   return operand;
 }
 
-uint8_t ElementStep::LoadFrom(StepOperand operand, const ElementOperand& element_operand) {
+uint8_t ElementProgramStep::LoadFrom(StepOperand operand, const ElementOperand& element_operand) {
   inputs_.push_back(operand);
   problem_.inputs.push_back(element_operand);
   return program().Load(static_cast<uint32_t>(inputs_.size() - 1), Class::kF32);
 }
 
-void ElementStep::StoreTo(StepOperand operand, const ElementOperand& element_operand, uint8_t source) {
+void ElementProgramStep::StoreTo(StepOperand operand, const ElementOperand& element_operand, uint8_t source) {
   outputs_.push_back(operand);
   problem_.outputs.push_back(element_operand);
   program().Store(static_cast<uint32_t>(outputs_.size() - 1), source, Class::kF32);
 }
 
-uint8_t ElementStep::Load(StepOperand operand, const TensorDesc& tensor) {
+uint8_t ElementProgramStep::Load(StepOperand operand, const TensorDesc& tensor) {
   return LoadFrom(operand, Operand(tensor));
 }
-uint8_t ElementStep::LoadResult(StepOperand operand, const DimensionSet& reduced) {
+uint8_t ElementProgramStep::LoadResult(StepOperand operand, const DimensionSet& reduced) {
   return LoadFrom(operand, Result(reduced));
 }
-void ElementStep::Store(StepOperand operand, const TensorDesc& tensor, uint8_t source) {
+void ElementProgramStep::Store(StepOperand operand, const TensorDesc& tensor, uint8_t source) {
   StoreTo(operand, Operand(tensor), source);
 }
-void ElementStep::StoreResult(StepOperand operand, const DimensionSet& reduced, uint8_t source) {
+void ElementProgramStep::StoreResult(StepOperand operand, const DimensionSet& reduced, uint8_t source) {
   StoreTo(operand, Result(reduced), source);
 }
 

@@ -46,11 +46,11 @@ std::unique_ptr<const Kernel> CreateSteps(const StepList& list, const LowerConte
 
 // Builds the element programs of a list. Their loops are over the dimensions of one tensor; other tensors
 // have its sizes, or 1 to broadcast.
-class ElementStep {
+class ElementProgramStep {
  public:
-  explicit ElementStep(const TensorDesc& whole);
+  explicit ElementProgramStep(const TensorDesc& whole);
   // Over the kept dimensions of a tensor only.
-  ElementStep(const TensorDesc& whole, const DimensionSet& reduced);
+  ElementProgramStep(const TensorDesc& whole, const DimensionSet& reduced);
 
   // Loads into a register of FLOAT32 elements.
   uint8_t Load(StepOperand operand, const TensorDesc& tensor);

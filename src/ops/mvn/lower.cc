@@ -82,7 +82,7 @@ Affine ProblemLp(const OperatorDesc& given) {
 
 // 1 / sqrt(variance + epsilon), or max(norm, epsilon), of every set.
 Step FactorStep(const MvnProblem& problem, StepOperand statistic, StepOperand factor) {
-  ElementStep step(problem.input, problem.reduced);
+  ElementProgramStep step(problem.input, problem.reduced);
   const uint8_t at = step.LoadResult(statistic, problem.reduced);
   if (problem.p == 0) step.Apply(Function::kScaleBias, {at}, 1, problem.epsilon);
   if (problem.p != 1) step.Apply(Function::kSquareRoot, {at});
@@ -116,7 +116,7 @@ StepList StepsOf(const MvnProblem& problem, const OperatorDesc* activation) {
   }
   if (divides) list.steps.push_back(FactorStep(problem, statistic, factor));
 
-  ElementStep step(problem.input);
+  ElementProgramStep step(problem.input);
   const uint8_t x = step.Load(kInput, problem.input);
   if (problem.use_mean) step.Apply(Function::kSubtract, {x, step.LoadResult(mean, problem.reduced)});
   if (divides) {
@@ -132,7 +132,7 @@ StepList StepsOf(const MvnProblem& problem, const OperatorDesc* activation) {
 }
 
 ElementProblem FinishOf(const MvnProblem& problem, const OperatorDesc* activation) {
-  ElementStep step(problem.input);
+  ElementProgramStep step(problem.input);
   const uint8_t x = step.LoadResult(kInput, {});
   if (activation != nullptr) AppendActivation(*activation, &step.program(), x);
   step.Store(kOutput, problem.output, x);

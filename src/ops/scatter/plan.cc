@@ -185,9 +185,9 @@ ScatterLaunch<WriteParameters> PlanWrite(const WriteParameters& write) {
   return {GridOf(write.units, kScatterThreads), write};
 }
 
-ScatterLaunch<GatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
-                                           const KernelArguments& arguments) {
-  GatherParameters gather = {};
+ScatterLaunch<ScatterGatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
+                                                  const KernelArguments& arguments) {
+  ScatterGatherParameters gather = {};
   gather.write = setup.WriteOf(arguments);
   gather.write.claims = claims;
   gather.write.claims.lost = nullptr;  // the table itself is queried
@@ -211,7 +211,7 @@ ScatterLaunch<GatherParameters> PlanGather(const ScatterSetup& setup, const Clai
           gather};
 }
 
-DeviceCopy CopyOfSlots(const ScatterSetup& setup, const GatherParameters& gather) {
+DeviceCopy CopyOfSlots(const ScatterSetup& setup, const ScatterGatherParameters& gather) {
   if (gather.copied_slots == 0) return {};
   LoopNest<2> nest;
   nest.Append(gather.copied_slots * Iterations(setup.slice_nest), {1, 1});

@@ -115,7 +115,7 @@ struct WriteParameters {
 // For contiguous slices: every slot takes its slice from the update that holds it, or from the input, so that
 // nothing is read or written twice. The first slots were already copied, to use the time while claims were
 // made: their updates are written separately.
-struct GatherParameters {
+struct ScatterGatherParameters {
   WriteParameters write;  // claims are kDirect
   const std::byte* input;
   DeviceNest<2> slots;    // input and output, in bytes
@@ -193,10 +193,10 @@ ScatterLaunch<ClearParameters> PlanClear(const ClearParameters& clear, const Dev
 ScatterLaunch<PrepareParameters> PlanPrepare(bool claims, const WriteParameters& write,
                                              const DeviceCopy& copy);
 ScatterLaunch<WriteParameters> PlanWrite(const WriteParameters& write);
-ScatterLaunch<GatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
-                                           const KernelArguments& arguments);
+ScatterLaunch<ScatterGatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
+                                                  const KernelArguments& arguments);
 // Of the slots that `gather` leaves out.
-DeviceCopy CopyOfSlots(const ScatterSetup& setup, const GatherParameters& gather);
+DeviceCopy CopyOfSlots(const ScatterSetup& setup, const ScatterGatherParameters& gather);
 ScatterLaunch<SmallParameters> PlanSmall(const ScatterSetup& setup, const KernelArguments& arguments);
 
 // An entry per slot.

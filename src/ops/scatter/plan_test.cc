@@ -134,8 +134,8 @@ class Device {
     }
   }
 
-  void FillSlots(const ScatterLaunch<GatherParameters>& launch, const std::vector<uint32_t>& holders) {
-    const GatherParameters& p = launch.parameters;
+  void FillSlots(const ScatterLaunch<ScatterGatherParameters>& launch, const std::vector<uint32_t>& holders) {
+    const ScatterGatherParameters& p = launch.parameters;
     const uint32_t slice_units = p.write.slice_units.divisor();
     const uint64_t first = uint64_t{p.copied_slots} * slice_units;
     ASSERT_GE((launch.grid.blocks - p.write_blocks) * launch.grid.threads, p.units - first);

@@ -88,7 +88,7 @@ __global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
 
 // Unit `number` of all slots.
 template <typename Unit>
-__device__ void GatherUnit(const GatherParameters& p, uint64_t number) {
+__device__ void GatherUnit(const ScatterGatherParameters& p, uint64_t number) {
   if (number >= p.units) return;
   uint32_t unit;
   const uint32_t slot = p.write.slice_units.Divide(static_cast<uint32_t>(number), &unit);
@@ -103,7 +103,7 @@ __device__ void GatherUnit(const GatherParameters& p, uint64_t number) {
 
 // A warp, for 32 positions: writes the slices of those that hold copied slots.
 template <typename Unit>
-__device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
+__device__ void WriteCopiedSlots(const ScatterGatherParameters& p, uint64_t position) {
   const WriteParameters& w = p.write;
   ScatterTarget target = {};
   if (position < w.tuples.positions) target = ReadTarget(w.tuples, static_cast<uint32_t>(position));
@@ -120,7 +120,7 @@ __device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
 
 template <typename Unit>
 __global__ void __launch_bounds__(kScatterThreads, kBlocksAtOnce)
-    ScatterGather(const __grid_constant__ GatherParameters p) {
+    ScatterGather(const __grid_constant__ ScatterGatherParameters p) {
   if (blockIdx.x < p.write_blocks) {
     WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x);
   } else {
@@ -175,7 +175,7 @@ void Launch(const ScatterLaunch<WriteParameters>& launch, KernelChain* chain) {
                  [&]<typename Unit>() { chain->Launch(ScatterWrite<Unit>, launch.grid, launch.parameters); });
 }
 
-void Launch(const ScatterLaunch<GatherParameters>& launch, KernelChain* chain) {
+void Launch(const ScatterLaunch<ScatterGatherParameters>& launch, KernelChain* chain) {
   DispatchByUnit(launch.parameters.write.unit_bytes, [&]<typename Unit>() {
     chain->Launch(ScatterGather<Unit>, launch.grid, launch.parameters);
   });

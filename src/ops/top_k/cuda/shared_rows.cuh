@@ -8,11 +8,11 @@ namespace anydml {
 // Rows in shared memory, padded to whole vectors; the vectors of a row are permuted so that lanes which read
 // the same vector of their rows have no bank conflicts.
 template <int kBytes>
-class SharedRows {
+class TopKSharedRows {
  public:
   static constexpr int kElements = KeyVector<kBytes>::kElements;
 
-  __device__ SharedRows(uint4* vectors, uint32_t n)
+  __device__ TopKSharedRows(uint4* vectors, uint32_t n)
       : vectors_(vectors), count_((n + kElements - 1) / kElements), cycle_(min(count_ & -count_, 8u)) {}
 
   __device__ uint32_t vectors_per_row() const { return count_; }
@@ -44,7 +44,7 @@ class Divisor {
 
 // Fills the rows of this block from consecutive rows of whole vectors.
 template <int kThreads, int kBytes>
-__device__ void LoadContiguous(const uint4* from, uint32_t rows, const SharedRows<kBytes>& to) {
+__device__ void LoadContiguous(const uint4* from, uint32_t rows, const TopKSharedRows<kBytes>& to) {
   constexpr int kLoads = 8;
   const uint32_t count = rows * to.vectors_per_row();
   const Divisor by_row(to.vectors_per_row());
@@ -66,7 +66,7 @@ __device__ void LoadContiguous(const uint4* from, uint32_t rows, const SharedRow
 // The same from any rows, element by element.
 template <int kThreads, int kBytes>
 __device__ void LoadElements(const UnsignedOf<kBytes>* from, uint64_t pitch, uint32_t n, uint32_t rows,
-                             const SharedRows<kBytes>& to) {
+                             const TopKSharedRows<kBytes>& to) {
   const Divisor by_row(n);
 #pragma unroll 8
   for (uint32_t i = threadIdx.x; i < rows * n; i += kThreads) {

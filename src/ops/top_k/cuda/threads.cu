@@ -51,7 +51,7 @@ struct WordFormat {
 };
 
 // The number of leading bits that the keys of this thread's row have in common, at most 63.
-__device__ uint32_t CommonBits(const SharedRows<8>& rows, const TopKSequences& all) {
+__device__ uint32_t CommonBits(const TopKSharedRows<8>& rows, const TopKSequences& all) {
   uint64_t different = 1;
   const uint64_t first = ElementToKey<8>(all.order, rows.Element(threadIdx.x, 0));
 #pragma unroll 8
@@ -63,7 +63,7 @@ __device__ uint32_t CommonBits(const SharedRows<8>& rows, const TopKSequences& a
 
 // The best kPlaces of this thread's row, sorted; the best of the others goes to *rejected.
 template <int kBytes, int kPlaces, typename Word>
-__device__ void SelectFromRow(const SharedRows<kBytes>& rows, const TopKSequences& all,
+__device__ void SelectFromRow(const TopKSharedRows<kBytes>& rows, const TopKSequences& all,
                               WordFormat<kBytes, Word> format, Word (&best)[kPlaces], Word* rejected) {
   constexpr int kElements = KeyVector<kBytes>::kElements;
   constexpr int kStep = kPlaces > kElements ? kPlaces : kElements;  // whole vectors and whole lists
@@ -103,7 +103,7 @@ __device__ void SelectFromRow(const SharedRows<kBytes>& rows, const TopKSequence
 
 // Corrects the order of `best` where short words do not determine it.
 template <int kBytes, int kPlaces>
-__device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const TopKSequences& all,
+__device__ void ResolveDoubt(const TopKSharedRows<kBytes>& rows, const TopKSequences& all,
                              WordFormat<kBytes, uint32_t> format, uint32_t (&best)[kPlaces],
                              uint32_t rejected) {
   if (format.IsExact()) return;
@@ -140,7 +140,7 @@ template <int kBytes, int kPlaces>
 __global__ void __launch_bounds__(kThreads<kBytes>)
     Threads(const __grid_constant__ TopKSequences all, bool contiguous, uint32_t index_mask) {
   extern __shared__ __align__(16) unsigned char dynamic[];
-  const SharedRows<kBytes> rows(reinterpret_cast<uint4*>(dynamic), all.n);
+  const TopKSharedRows<kBytes> rows(reinterpret_cast<uint4*>(dynamic), all.n);
   // The places of a row are contiguous; an odd pitch keeps the lanes' rows in different banks.
   const uint32_t pitch = all.k | 1;
   auto* indices = reinterpret_cast<uint32_t*>(dynamic + kThreads<kBytes> * rows.vectors_per_row() * 16);
