@@ -8,12 +8,9 @@
 namespace anydml::testing {
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {
-      AttentionCases(), BatchNormCases(),      ConvolutionCases(), DynamicQuantizeCases(),
-      ElementCases(),   FoldCases(),           GatherCases(),      GemmCases(),
-      GenerateCases(),  IntegerProductCases(), LrnCases(),         MoveCases(),
-      MvnCases(),       OneHotCases(),         PoolingCases(),     RecurrentCases(),
-      ReduceCases(),    ResampleCases(),       RoiCases(),         ScanCases(),
-      ScatterCases(),   SoftmaxCases(),        TopKCases(),
+#define ANYDML_FAMILY(name) family::name::Cases(),
+#include "ops/case_families.generated.h"
+#undef ANYDML_FAMILY
   };
   return kFamilies;
 }

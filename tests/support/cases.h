@@ -17,30 +17,13 @@ struct CaseFamily {
   Case (*make)(OperatorType type, CaseMaker& make);
 };
 
-// Each is defined in its family's folder.
-CaseFamily AttentionCases();
-CaseFamily BatchNormCases();
-CaseFamily ConvolutionCases();
-CaseFamily DynamicQuantizeCases();
-CaseFamily ElementCases();
-CaseFamily FoldCases();
-CaseFamily GatherCases();
-CaseFamily GemmCases();
-CaseFamily GenerateCases();
-CaseFamily IntegerProductCases();
-CaseFamily LrnCases();
-CaseFamily MoveCases();
-CaseFamily MvnCases();
-CaseFamily OneHotCases();
-CaseFamily PoolingCases();
-CaseFamily RecurrentCases();
-CaseFamily ReduceCases();
-CaseFamily ResampleCases();
-CaseFamily RoiCases();
-CaseFamily ScanCases();
-CaseFamily ScatterCases();
-CaseFamily SoftmaxCases();
-CaseFamily TopKCases();
+// family::<name>::Cases() is defined in <name>_cases.cc of its folder.
+#define ANYDML_FAMILY(name) \
+  namespace family::name {  \
+  CaseFamily Cases();       \
+  }
+#include "ops/case_families.generated.h"
+#undef ANYDML_FAMILY
 
 std::span<const CaseFamily> AllCaseFamilies();
 

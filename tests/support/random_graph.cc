@@ -68,7 +68,7 @@ class Maker {
  public:
   Maker(uint64_t seed, GraphKinds kinds) : random_(seed), families_(FamiliesOf(kinds)) {
     // Half of all clients' operators are element-wise.
-    const CaseFamily element = ElementCases();
+    const CaseFamily element = family::element::Cases();
     families_.insert(families_.end(), families_.size(), element);
   }
 

@@ -217,6 +217,6 @@ Case MakeAttention(OperatorType type, CaseMaker& make) { return AttentionCase(ty
 
 }  // namespace
 
-CaseFamily AttentionCases() { return {"attention", kOperators, MakeAttention}; }
+CaseFamily family::attention::Cases() { return {"attention", kOperators, MakeAttention}; }
 
 }  // namespace anydml::testing

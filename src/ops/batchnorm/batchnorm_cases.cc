@@ -104,6 +104,6 @@ Case MakeBatchNorm(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily BatchNormCases() { return {"batchnorm", kOperators, MakeBatchNorm}; }
+CaseFamily family::batchnorm::Cases() { return {"batchnorm", kOperators, MakeBatchNorm}; }
 
 }  // namespace anydml::testing

@@ -192,6 +192,6 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily ConvolutionCases() { return {"convolution", kOperators, MakeConvolution}; }
+CaseFamily family::convolution::Cases() { return {"convolution", kOperators, MakeConvolution}; }
 
 }  // namespace anydml::testing

@@ -23,6 +23,6 @@ Case MakeDynamicQuantize(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily DynamicQuantizeCases() { return {"dynamic_quantize", kOperators, MakeDynamicQuantize}; }
+CaseFamily family::dynamic_quantize::Cases() { return {"dynamic_quantize", kOperators, MakeDynamicQuantize}; }
 
 }  // namespace anydml::testing

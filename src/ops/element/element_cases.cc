@@ -269,6 +269,6 @@ Bytes ElementContent(const TensorDesc& tensor, CaseMaker& make) {
   return bytes;
 }
 
-CaseFamily ElementCases() { return {"element", ElementOperatorTypes(), MakeElementCase}; }
+CaseFamily family::element::Cases() { return {"element", ElementOperatorTypes(), MakeElementCase}; }
 
 }  // namespace anydml::testing

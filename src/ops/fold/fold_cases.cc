@@ -53,6 +53,6 @@ Case MakeFold(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily FoldCases() { return {"fold", kOperators, MakeFold}; }
+CaseFamily family::fold::Cases() { return {"fold", kOperators, MakeFold}; }
 
 }  // namespace anydml::testing

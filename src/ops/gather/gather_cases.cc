@@ -117,6 +117,6 @@ Case MakeAnyGather(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily GatherCases() { return {"gather", kOperators, MakeAnyGather}; }
+CaseFamily family::gather::Cases() { return {"gather", kOperators, MakeAnyGather}; }
 
 }  // namespace anydml::testing

@@ -93,6 +93,6 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily GemmCases() { return {"gemm", kOperators, MakeGemm}; }
+CaseFamily family::gemm::Cases() { return {"gemm", kOperators, MakeGemm}; }
 
 }  // namespace anydml::testing

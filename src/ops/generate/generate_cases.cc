@@ -88,6 +88,6 @@ Case MakeGenerate(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily GenerateCases() { return {"generate", kOperators, MakeGenerate}; }
+CaseFamily family::generate::Cases() { return {"generate", kOperators, MakeGenerate}; }
 
 }  // namespace anydml::testing

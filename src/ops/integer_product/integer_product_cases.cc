@@ -161,6 +161,6 @@ Case Make(Type type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily IntegerProductCases() { return {"integer_product", kOperators, Make}; }
+CaseFamily family::integer_product::Cases() { return {"integer_product", kOperators, Make}; }
 
 }  // namespace anydml::testing

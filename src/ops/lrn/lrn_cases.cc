@@ -40,6 +40,6 @@ Case MakeLrn(OperatorType operator_type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily LrnCases() { return {"lrn", kOperators, MakeLrn}; }
+CaseFamily family::lrn::Cases() { return {"lrn", kOperators, MakeLrn}; }
 
 }  // namespace anydml::testing

@@ -249,6 +249,6 @@ Case MakeMove(Type type, CaseMaker& make) { return MoveCaseMaker(type, make).Mak
 
 }  // namespace
 
-CaseFamily MoveCases() { return {"move", kOperators, MakeMove}; }
+CaseFamily family::move::Cases() { return {"move", kOperators, MakeMove}; }
 
 }  // namespace anydml::testing

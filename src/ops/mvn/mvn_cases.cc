@@ -76,6 +76,6 @@ Case MakeMvn(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily MvnCases() { return {"mvn", kOperators, MakeMvn}; }
+CaseFamily family::mvn::Cases() { return {"mvn", kOperators, MakeMvn}; }
 
 }  // namespace anydml::testing

@@ -30,6 +30,6 @@ Case MakeOneHot(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily OneHotCases() { return {"one_hot", kOperators, MakeOneHot}; }
+CaseFamily family::one_hot::Cases() { return {"one_hot", kOperators, MakeOneHot}; }
 
 }  // namespace anydml::testing

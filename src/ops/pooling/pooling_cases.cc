@@ -231,6 +231,6 @@ Case MakePooling(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily PoolingCases() { return {"pooling", PoolingOperatorTypes(), MakePooling}; }
+CaseFamily family::pooling::Cases() { return {"pooling", PoolingOperatorTypes(), MakePooling}; }
 
 }  // namespace anydml::testing

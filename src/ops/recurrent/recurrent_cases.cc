@@ -145,6 +145,6 @@ Case MakeRecurrent(Type type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily RecurrentCases() { return {"recurrent", kOperators, MakeRecurrent}; }
+CaseFamily family::recurrent::Cases() { return {"recurrent", kOperators, MakeRecurrent}; }
 
 }  // namespace anydml::testing

@@ -109,6 +109,6 @@ Bytes NumbersToSum(const TensorDesc& tensor, CaseMaker& make) {
   return bytes;
 }
 
-CaseFamily ReduceCases() { return {"reduce", kOperators, MakeReduce}; }
+CaseFamily family::reduce::Cases() { return {"reduce", kOperators, MakeReduce}; }
 
 }  // namespace anydml::testing

@@ -101,6 +101,6 @@ Case MakeResample(Type type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily ResampleCases() { return {"resample", kOperators, MakeResample}; }
+CaseFamily family::resample::Cases() { return {"resample", kOperators, MakeResample}; }
 
 }  // namespace anydml::testing

@@ -132,6 +132,6 @@ Case MakeRoi(Type type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily RoiCases() { return {"roi", kOperators, MakeRoi}; }
+CaseFamily family::roi::Cases() { return {"roi", kOperators, MakeRoi}; }
 
 }  // namespace anydml::testing

@@ -88,6 +88,6 @@ Case MakeScan(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily ScanCases() { return {"scan", kOperators, MakeScan}; }
+CaseFamily family::scan::Cases() { return {"scan", kOperators, MakeScan}; }
 
 }  // namespace anydml::testing

@@ -86,6 +86,6 @@ Case MakeAnyScatter(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily ScatterCases() { return {"scatter", kOperators, MakeAnyScatter}; }
+CaseFamily family::scatter::Cases() { return {"scatter", kOperators, MakeAnyScatter}; }
 
 }  // namespace anydml::testing

@@ -216,7 +216,7 @@ TEST(ScatterNd, EveryTypeAndShape) {
 
 // The implementations are compared with the reference elsewhere, on the same cases.
 TEST(Scatter, RandomCasesByOtherAlgorithms) {
-  ForCases(ScatterCases(), 2, [](const Case& problem) {
+  ForCases(family::scatter::Cases(), 2, [](const Case& problem) {
     const RunResult result = RunOperator(problem.desc, problem.inputs,
                                          {.implementation = "cpu.reference", .in_place = problem.in_place});
     if (problem.desc.schema == FindOperator(OperatorType::kScatterNd)) {

@@ -37,6 +37,6 @@ Case MakeSoftmax(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily SoftmaxCases() { return {"softmax", kOperators, MakeSoftmax}; }
+CaseFamily family::softmax::Cases() { return {"softmax", kOperators, MakeSoftmax}; }
 
 }  // namespace anydml::testing

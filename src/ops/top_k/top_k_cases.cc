@@ -32,6 +32,6 @@ Case MakeTopK(OperatorType type, CaseMaker& make) {
 
 }  // namespace
 
-CaseFamily TopKCases() { return {"top_k", kOperators, MakeTopK}; }
+CaseFamily family::top_k::Cases() { return {"top_k", kOperators, MakeTopK}; }
 
 }  // namespace anydml::testing

@@ -327,7 +327,7 @@ TEST(TopK, RowsOfEveryLength) {
 
 // The implementations are compared with the reference elsewhere, on the same cases.
 TEST(TopK, PlacesOfRandomCases) {
-  ForCases(TopKCases(), 2, [](const Case& problem) {
+  ForCases(family::top_k::Cases(), 2, [](const Case& problem) {
     const TensorDesc& input = *problem.desc.tensor("InputTensor");
     const bool ranked = BitSize(input.type) < 64 || LongDoubleHolds64Bits();
     if (!ranked || input.sizes[problem.desc.uint("Axis")] > 200) return;  // takes time by the square

@@ -223,7 +223,7 @@ void ExpectFewSums(const FewDot& few) {
 void ExpectOperatorsAgree(const DotKernels& kernels) {
   constexpr double kSeconds = 1;
   UseDotKernels(&kernels);
-  ForCases(IntegerProductCases(), kSeconds, [](const Case& problem) {
+  ForCases(family::integer_product::Cases(), kSeconds, [](const Case& problem) {
     ExpectAllAgree(problem.desc, problem.inputs, problem.in_place);
     OperatorDesc packed = problem.desc;
     for (size_t i = 0; i < packed.fields.size(); ++i) {
