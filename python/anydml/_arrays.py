@@ -87,6 +87,12 @@ def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, 
     return (number, shape, tuple(elements)) if shape else (number, (1,), (0,))
 
 
+def _adapter_at(place: tuple[int, int]) -> str:
+    """The adapter with this memory. Without one the name of one that says so: no GPU, or the CPU, which refuses the array."""
+    known = _anydml.adapter_with_memory(*place) if 0 <= min(place) and max(place) < 2**31 else ""
+    return known or (f"cuda:{place[1]}" if place[0] == CUDA else "cpu")
+
+
 def device_name(values: list[Any]) -> str:
     """Where the inputs are: the first GPU that one of them is on, or the CPU."""
     for value in values:
@@ -97,7 +103,7 @@ def device_name(values: list[Any]) -> str:
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
             place = _place(value, "an input")
             if place[0] not in _HOST:
-                return _anydml.adapter_with_memory(*place) or _place_name(*place)
+                return _adapter_at(place)
     return "cpu"
 
 

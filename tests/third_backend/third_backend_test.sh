@@ -29,7 +29,7 @@ expect 'a problem that it does not take' 'abacus.softmax: not a softmax of FLOAT
   "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]:FLOAT16' --why
 expect 'a type that it lacks' 'abacus: the device has no FLOAT64' \
   "$anydml" op ELEMENT_WISE_IDENTITY InputTensor='[-1, 2]:FLOAT64' --adapter abacus:0 --why
-expect 'and its result' '[-1, 2]' "$anydml" op ELEMENT_WISE_IDENTITY InputTensor='[-1, 2]:FLOAT64' --adapter abacus:0
+expect 'and its result' '[-1,  2]' "$anydml" op ELEMENT_WISE_IDENTITY InputTensor='[-1, 2]:FLOAT64' --adapter abacus:0
 expect 'what it can do' 'data types  all but FLOAT64' "$anydml" adapters --verbose
 expect_code 3 'strict' 'TOP_K1: the backend abacus has no implementation of this family; it may not run on the host instead' \
   env ANYDML_HOST_FALLBACK=0 "$anydml" "${top_k[@]}"
