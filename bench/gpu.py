@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Times AnyDML on a GPU against PyTorch and against the floor, in one run. See README.md.
 
+Longer than most files: its table of cases belongs to it.
+
 Inputs are made by PyTorch and shared as files; every result is compared before it is timed: bit for bit with
 that of AnyDML's CPU adapter or, of functions that are not exact, with what PyTorch works out in float64.
 """

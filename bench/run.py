@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Times AnyDML against its peers and against the floor. See README.md.
 
+Longer than most files: its options and the report of one run belong together.
+
 One process per library and thread count; all wait while one of them works. Every result
 is compared with cpu.reference before it is timed.
 """

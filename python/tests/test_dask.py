@@ -1,4 +1,6 @@
-"""anydml.dask against the functions for one machine, whose bytes it promises, over chunks of every kind."""
+"""anydml.dask against the functions for one machine, whose bytes it promises, over chunks of every kind.
+
+Longer than most files: all tests share the strategies for chunks."""
 
 import math
 import os

@@ -1,3 +1,5 @@
+// A device with its queue, for clients. Longer than most files: one class, of which session_lists.cc already
+// has what concerns recorded lists.
 #include "client/session.h"
 
 #include <algorithm>

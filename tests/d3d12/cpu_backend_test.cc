@@ -1,3 +1,5 @@
+// The CPU backend under a kernel that refuses it system calls. Longer than most files: the tests share the
+// filters and the child processes.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

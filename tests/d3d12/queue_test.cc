@@ -1,3 +1,4 @@
+// Queues: order, fences, waiting. Longer than most files: one fixture serves all tests.
 #include <pthread.h>
 
 #include <algorithm>

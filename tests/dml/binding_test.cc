@@ -1,4 +1,5 @@
-// Every misuse of a binding table removes the device, says why, and writes nothing.
+// Every misuse of a binding table removes the device, says why, and writes nothing. Longer than most files: a
+// test per rule, on one fixture.
 #include <functional>
 
 #include "dml/dml_test.h"

@@ -1,4 +1,4 @@
-// Graphs compile, are initialised and give what their operators give.
+// Graphs compile, are initialised and give what their operators give. Longer than most files: one fixture.
 #include <pthread.h>
 
 #include <functional>

@@ -1,3 +1,5 @@
+// Runs and compares implementations of operators. Longer than most files: one table of buffers and their
+// guards is what all of it works on.
 #include "support/operator_runner.h"
 
 #include <gtest/gtest.h>

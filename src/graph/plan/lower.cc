@@ -1,3 +1,5 @@
+// From a graph to its kernel: kernels of the nodes, places of the tensors, initialisation. Longer than most
+// files: the steps of one class share its tables.
 #include <algorithm>
 #include <span>
 #include <utility>

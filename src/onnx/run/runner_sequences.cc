@@ -1,4 +1,5 @@
-// Sequences, optional values, and operators that run a body for each of many elements.
+// Sequences, optional values, and operators that run a body for each of many elements. Longer than most
+// files: a function per operator of one class.
 #include <algorithm>
 #include <cstring>
 

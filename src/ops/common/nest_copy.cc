@@ -1,3 +1,5 @@
+// Copies of nests of loops. Longer than most files: the choice of a way and the loops of every way share the
+// same few templates, which the compiler inlines into each other.
 #include "ops/common/nest_copy.h"
 
 #include <algorithm>

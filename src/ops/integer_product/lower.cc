@@ -1,3 +1,5 @@
+// Five operators of two kinds, products and convolutions. Longer than most files, because both kinds share
+// the rules about scales, zero points and their layouts.
 #include <array>
 
 #include "ops/common/checks.h"

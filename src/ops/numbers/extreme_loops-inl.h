@@ -1,5 +1,6 @@
 // Extremes and their positions, of FLOAT32, and of FLOAT16 without conversion (T). Included inside
-// reduce_vector_loops.cc's namespace of a SIMD target.
+// reduce_vector_loops.cc's namespace of a SIMD target. Longer than most files: a body for each order of
+// loops, which share their vectors of positions.
 
 // The larger (smaller) ones; NaN if either is, with +0 larger than -0.
 template <bool kMin>

@@ -1,3 +1,4 @@
+// Products by blocks of rows, columns and steps. Longer than most files: the loops around one kernel.
 #include "ops/product/blocked.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// The innermost tiles of products, for every SIMD target. Longer than most files: Highway compiles the file
+// once per target, and a second file would repeat the frame around the tiles.
 #include "ops/product/micro_kernel.h"
 
 #if ANYDML_HAVE_HIGHWAY

@@ -1,5 +1,6 @@
 // The functions of math-inl.h on every SIMD target of this machine and on one lane, against the C library in
-// double precision: at all exponents, at all halves, and densely where formulas and results change.
+// double precision: at all exponents, at all halves, and densely where formulas and results change. Longer
+// than most files: Highway compiles it once per target, with the table of all functions.
 #include <gtest/gtest.h>
 
 #include <bit>
