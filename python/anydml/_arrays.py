@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
+from ._foreign import Interface, as_array
 from ._tensor import CPU, CUDA, CUDA_HOST, FourBit, Tensor, TensorSpec, number_of, requested_number
 
 Layout = tuple[int, tuple[int, ...], tuple[int, ...]]  # DML_TENSOR_DATA_TYPE, sizes, strides in elements
 Region = tuple[int, int]  # address, bytes
 _LARGEST = 2**32
 _HOST = (CPU, CUDA_HOST)
-_MOST_DIMENSIONS = 32  # of an array, before NumPy's version 2
 # "FLOAT32" -> 32
 _BITS = {number: int("".join(filter(str.isdigit, name)) or 0) for number, name in enumerate(_anydml.data_types())}
 
@@ -107,13 +107,6 @@ def device_name(values: list[Any]) -> str:
     return "cpu"
 
 
-class _Interface:
-    """What NumPy needs to know about memory of somebody else; the array keeps it, and with it the memory."""
-
-    def __init__(self, interface: dict[str, Any], keep: Any):
-        self.__array_interface__, self.keep = interface, keep
-
-
 def _place(value: Any, what: str) -> tuple[int, int]:
     """DLPack's type of device and number of it."""
     place = value.__dlpack_device__()
@@ -141,9 +134,7 @@ def _imported(value: Any, what: str, place: tuple[int, int], **stream: int) -> _
 
 def host_array(value: Any, what: str) -> npt.NDArray[Any]:
     """The same memory as a NumPy array, or a new one from lists and numbers."""
-    if isinstance(value, np.ndarray):
-        return value
-    if hasattr(value, "__dlpack_device__"):
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
         place = _place(value, what)
         if place[0] not in _HOST:
             raise ValueError(f"{what} is on {_place_name(*place)} but the operator runs on cpu")
@@ -151,22 +142,10 @@ def host_array(value: Any, what: str) -> npt.NDArray[Any]:
         if 0 in tensor.shape:  # has no address, which NumPy insists on
             return np.empty(tensor.shape, tensor.type)
         item = int(tensor.type[2:])
-        return np.asarray(_Interface({
+        return np.asarray(Interface({
             "version": 3, "typestr": tensor.type, "shape": tensor.shape, "data": (tensor.address, False),
             "strides": tuple(stride * item for stride in tensor.strides)}, tensor))
-    interface = getattr(value, "__array_interface__", None)
-    if isinstance(interface, dict) and not isinstance(value, np.generic):
-        return np.asarray(_Interface(_checked(interface, what), value))
-    return np.asarray(value)
-
-
-def _checked(interface: dict[str, Any], what: str) -> dict[str, Any]:
-    """A copy; NumPy reads any number of dimensions into room for as many as an array may have."""
-    copy = dict(interface)
-    shape = copy.get("shape")
-    if isinstance(shape, tuple) and len(shape) > _MOST_DIMENSIONS:
-        raise ValueError(f"{what} has {len(shape)} dimensions; there must be between 0 and {_MOST_DIMENSIONS}")
-    return copy
+    return as_array(value, what)
 
 
 def host_operand(array: npt.NDArray[Any], what: str) -> Optional[Operand]:

@@ -9,6 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _anydml
+from ._foreign import dimensions_of
 from ._tensor import requested_number
 
 Nested = tuple[str, list[tuple[str, str]]]  # operator, (field, text)
@@ -34,7 +35,7 @@ class Activation:
 
 def _field(value: Any) -> str:
     """An activation's: a number, or several of them, such as the Axes of ACTIVATION_SOFTMAX1."""
-    return _array(_number)(value) if np.ndim(value) > 0 else _number(value)
+    return _array(_number)(value) if dimensions_of(value, "an attribute") > 0 else _number(value)
 
 
 def _number(value: Any) -> str:

@@ -13,6 +13,7 @@ from ._arrays import Layout, Operand, device_name, spec_operand
 from ._attributes import to_text
 from ._compiled import CompiledOperator, Places
 from ._device import Compiling, Device
+from ._foreign import dimensions_of
 from ._tensor import TensorSpec, requested_number, stream_number
 
 atexit.register(_anydml.forget_functions)
@@ -84,6 +85,8 @@ def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[
 
 def _as_scalar(results: Any, inputs: Inputs, out: Any) -> Any:
     """Where the first input has no dimensions, results of one element have none either."""
-    if out is not None or not inputs or not isinstance(results, np.ndarray) or np.ndim(inputs[0][2]) != 0:
+    if out is not None or not inputs or not isinstance(results, np.ndarray):
+        return results
+    if dimensions_of(inputs[0][2], inputs[0][1]) != 0:
         return results
     return results.reshape(()) if results.shape == (1,) else results

@@ -39,6 +39,8 @@ class Device:
     id: str
 
     def __new__(cls, name: str = "cpu") -> Device:
+        if not isinstance(name, str):
+            raise TypeError(f"device is {name!r}; it must be the name of an adapter, such as 'cpu'")
         _anydml.check_process()
         cls._lock.acquire()  # a with statement would need memory to release it, and keep it where there is none
         try:

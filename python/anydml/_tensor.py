@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
+from ._foreign import as_array
 
 CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLPack's device types
 DEFAULT_STREAM = 1  # DLPack's number for it, and CUDA's
@@ -67,7 +68,7 @@ class FourBit:
     def __init__(self, values: npt.ArrayLike, dtype: str):
         if dtype not in self.RANGES:
             raise ValueError(f"dtype is {dtype!r}; it must be 'uint4' or 'int4'")
-        given = np.asarray(values)
+        given = as_array(values, "values")
         if given.dtype.kind not in "iu":
             raise TypeError(f"values have dtype {given.dtype}; they must be integers")
         low, high = self.RANGES[dtype]
@@ -116,6 +117,13 @@ class FourBit:
         return f"FourBit({self.numpy().tolist()}, dtype={self.dtype!r})"
 
 
+def _size(value: Any, what: str, least: int, end: int) -> int:
+    number = operator.index(value)
+    if not least <= number < end:
+        raise ValueError(f"{what} has {number}; it must be in [{least}, {end})")
+    return number
+
+
 class TensorSpec:
     """The shape, type and strides of arrays that are to come, for :meth:`Device.compile`.
 
@@ -127,7 +135,7 @@ class TensorSpec:
     """
 
     def __init__(self, shape: Sequence[int], dtype: npt.DTypeLike, strides: Optional[Sequence[int]] = None):
-        self.shape = tuple(int(size) for size in shape)
+        self.shape = tuple(_size(size, "shape", 0, 2**63) for size in shape)
         self.dtype: Union[np.dtype[Any], str]
         self.strides: Optional[tuple[int, ...]] = None
         if isinstance(dtype, str) and dtype in FourBit.RANGES:
@@ -138,7 +146,7 @@ class TensorSpec:
         self.dtype = np.dtype(dtype)
         if strides is None:
             strides = [math.prod(self.shape[i + 1:]) * self.dtype.itemsize for i in range(len(self.shape))]
-        self.strides = tuple(int(stride) for stride in strides)
+        self.strides = tuple(_size(stride, "strides", -2**63, 2**63) for stride in strides)
         if len(self.strides) != len(self.shape):
             raise ValueError(f"strides is {self.strides} but shape is {self.shape}; they must be equally long")
 
@@ -216,7 +224,7 @@ def stream_number(stream: Any) -> int:
         number = operator.index(handle)
     except TypeError:
         raise TypeError(f"stream is {stream!r} but must be a stream of PyTorch or CuPy, or its handle") from None
-    if number < 0:
+    if not 0 <= number < 2**64:
         raise ValueError(f"stream is {number} but must be a CUDA stream's handle")
     return number or DEFAULT_STREAM
 

@@ -3,11 +3,13 @@
 #include <anydml.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "onnx/run/session.h"
 #include "process.h"
@@ -121,11 +123,7 @@ class OnnxModel {
       ANYDML_RETURN_IF_ERROR(client::Session::Create(options, &device_));
       return onnx::ModelSession::Create(std::move(model), device_.get(), &session_);
     });
-    // Between the iterations of its loops: a KeyboardInterrupt ends a run.
-    session_->set_poll([] {
-      const py::gil_scoped_acquire gil;
-      return PyErr_CheckSignals() == 0 ? Status() : Status(Code::kFail, "interrupted");
-    });
+    session_->set_poll([this] { return Poll(); });
     for (const onnx::Signature& input : session_->inputs()) {
       const auto escaped = Text(input.name).cast<std::string>();
       if (escaped != input.name) escaped_.emplace(escaped, input.name);
@@ -148,9 +146,12 @@ class OnnxModel {
   std::vector<PyOutput> RunModel(const std::map<std::string, PyInput>& given) {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     std::vector<onnx::NamedResult> results;
+    const bool handles_signals = HandlesSignals();
     Run([&]() -> Status {
       ANYDML_RETURN_IF_ERROR(CheckProcess());
+      ANYDML_RETURN_IF_ERROR(CheckNotRunning());
       const std::lock_guard lock(mutex_);
+      const Running running(this, handles_signals);
       Status status = Caught([&] { return session_->Run(inputs, &results); });
       return Ended(std::move(status));
     });
@@ -167,9 +168,12 @@ class OnnxModel {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     double seconds = 0;
     std::map<std::string, NodeTimes::Row> rows;
+    const bool handles_signals = HandlesSignals();
     Run([&]() -> Status {
       ANYDML_RETURN_IF_ERROR(CheckProcess());
+      ANYDML_RETURN_IF_ERROR(CheckNotRunning());
       const std::lock_guard lock(mutex_);
+      const Running running(this, handles_signals);
       Status status;
       for (int i = 0; i < 2 && status.ok(); ++i) {
         status = Caught([&] { return TimedRun(inputs, &seconds, &rows); });
@@ -184,6 +188,44 @@ class OnnxModel {
   }
 
  private:
+  // While a thread runs the model.
+  class Running {
+   public:
+    Running(OnnxModel* model, bool handles_signals) : model_(*model) {
+      model_.handles_signals_ = handles_signals;
+      model_.runner_ = std::this_thread::get_id();
+    }
+    ~Running() { model_.runner_ = std::thread::id(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    OnnxModel& model_;
+  };
+
+  // Python handles signals in its main thread alone.
+  static bool HandlesSignals() {
+    const py::object main = py::module_::import("threading").attr("main_thread")();
+    return main.attr("ident").cast<unsigned long>() == PyThread_get_thread_ident();
+  }
+
+  // Poll runs handlers of signals, which may call anything.
+  Status CheckNotRunning() const {
+    if (runner_.load() != std::this_thread::get_id()) return {};
+    return Status(Code::kFail, "this thread is running the model; a signal handler cannot run it, too");
+  }
+
+  // Between the iterations of its loops: a KeyboardInterrupt ends a run. Not in each of them: the GIL may be
+  // busy for milliseconds.
+  Status Poll() {
+    constexpr std::chrono::milliseconds kInterval(100);
+    const auto now = std::chrono::steady_clock::now();
+    if (!handles_signals_ || now - polled_ < kInterval) return {};
+    polled_ = now;
+    const py::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() == 0 ? Status() : Status(Code::kFail, "interrupted");
+  }
+
   // What follows a run.
   Status Ended(Status status) {
     if (status.ok()) return status;
@@ -231,6 +273,9 @@ class OnnxModel {
   }
 
   std::mutex mutex_;
+  std::atomic<std::thread::id> runner_;
+  bool handles_signals_ = false;                  // these are guarded by mutex_
+  std::chrono::steady_clock::time_point polled_;  // when signals were looked at
   std::unique_ptr<client::Session> device_;
   std::unique_ptr<onnx::ModelSession> session_;
   std::map<std::string, std::string> escaped_;  // names of inputs that are not UTF-8, as Python sees them

@@ -88,7 +88,7 @@ def test_specs_are_for_compile_only():
     copy = dml.Device("cpu").compile(dml.element_wise_identity, spec)
     with pytest.raises(TypeError, match=sentence):
         copy(spec)
-    with pytest.raises(TypeError, match="out has dtype object"):
+    with pytest.raises(TypeError, match="out is of type TensorSpec; it must be an array"):
         dml.element_wise_identity(np.ones(3, np.float32), out=spec)
     assert copy(np.ones(3, np.float32)).tolist() == [1, 1, 1]
 
@@ -259,3 +259,9 @@ def test_refusals_at_an_early_level_speak_of_what_was_given():
     code, text, _ = python("try: dml.top_k1(np.ones(3, np.float32), axis=0, k=5, direction='increasing')\n"
                            "except ValueError as error: print(error)", ANYDML_FEATURE_LEVEL="2.1")
     assert (code, text) == (0, "TOP_K1: K is 5 but InputTensor.Sizes[Axis=0] is 3; K must be in [1, 3]\n")
+
+
+@pytest.mark.parametrize("device", [3, object(), b"cpu"])
+def test_a_device_that_is_no_name(device):
+    with pytest.raises(TypeError, match="must be the name of an adapter"):
+        dml.element_wise_identity(np.ones(2, np.float32), device=device)

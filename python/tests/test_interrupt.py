@@ -39,3 +39,22 @@ def test_a_loop_can_be_interrupted():
     with pytest.raises(KeyboardInterrupt):
         model.run({})
     timer.join()
+
+
+def test_a_handler_cannot_run_the_same_model():
+    model, said = anydml.onnx.load(long_loop()), []
+
+    def handler(*_):
+        with pytest.raises(RuntimeError, match="this thread is running the model"):
+            model.run({})
+        said.append(True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            model.run({})
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert said

@@ -194,3 +194,57 @@ def test_a_tensor_without_its_elements(forget_functions):
     for use in (tensor.numpy, tensor.__dlpack__, lambda: copy(tensor), lambda: copy(np.ones(1 << 20, np.float32), out=tensor)):
         with pytest.raises(ValueError, match=str(room)):
             use()
+
+
+class Late:
+    """An interface that is not there when it is asked for first."""
+
+    def __init__(self):
+        self.asked = 0
+
+    @property
+    def __array_interface__(self):
+        self.asked += 1
+        return None if self.asked == 1 else Interface(shape=(1,) * 500).__array_interface__
+
+
+LIE = Interface(shape=(1,) * 500)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: dml.element_wise_identity([LIE]), lambda: dml.element_wise_identity([[1.0], (LIE,)]),
+    lambda: dml.element_wise_identity(Late()), lambda: dml.FourBit(LIE, "int4"), lambda: dml.FourBit([LIE], "int4"),
+    lambda: dml.Activation("activation_linear", Alpha=LIE, Beta=1).nested(),
+    lambda: dml.Device("cpu").compile(dml.element_wise_identity, dml.TensorSpec((1,), np.float32))([LIE])])
+def test_an_interface_anywhere(call):
+    with pytest.raises((TypeError, ValueError)) as error:
+        call()
+    assert str(error.value)
+
+
+class LyingArray(np.ndarray):
+    """An array whose attributes say that it has more elements than it has."""
+
+    shape, strides, ctypes = property(lambda self: (64,)), property(lambda self: (1,)), None
+
+
+def test_an_array_of_a_subclass_that_lies():
+    memory = np.arange(3, dtype=np.uint8)
+    liar = memory.view(LyingArray)
+    assert dml.element_wise_identity(liar).tolist() == [0, 1, 2]
+    assert dml.element_wise_identity(np.array([7, 8, 9], np.uint8), out=liar) is liar
+    assert memory.tolist() == [7, 8, 9]
+
+
+def test_lists_that_are_nested_too_deep():
+    nested = 1.0
+    for _ in range(40):
+        nested = [nested]
+    with pytest.raises(ValueError, match="nested more than 32 deep"):
+        dml.element_wise_identity(nested)
+
+
+@pytest.mark.parametrize("value", [object(), {1.0}, {"a": 1.0}, lambda: None])
+def test_what_is_no_array(value):
+    with pytest.raises(TypeError, match="input"):
+        dml.element_wise_identity(value)

@@ -43,7 +43,7 @@ bool IsKnownType(const GraphValue& value) {
 }
 
 std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, const SizeArithmetic& sizes,
-                   uint32_t feature_level) {
+                   uint32_t feature_level, size_t* budget) {
   const onnx::OperatorRow* const row = RowOf(node);
   if (row == nullptr) return "no such operator is known";
   if (!node.readable) return "it has graphs or attributes of another kind inside";
@@ -55,7 +55,7 @@ std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, co
     }
   }
   if (sizes.Contains(node)) return "";
-  return NodeTrial(api, graph, node, feature_level).Run().message();
+  return NodeTrial(api, graph, node, feature_level, budget).Run().message();
 }
 
 // Whether it computes on a model's data rather than on positions.
@@ -74,8 +74,9 @@ bool IsWork(const Graph& graph, const GraphNode& node) {
 std::vector<std::string> RefusedNodes(const Api& api, const Graph& graph, uint32_t feature_level) {
   const SizeArithmetic sizes(graph);
   std::vector<std::string> refused;
+  size_t budget = NodeTrial::kMostLowerings;
   for (const GraphNode& node : graph.nodes) {
-    refused.push_back(WhyNot(api, graph, node, sizes, feature_level));
+    refused.push_back(WhyNot(api, graph, node, sizes, feature_level, &budget));
   }
   return refused;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "ort/device_memory.h"
 #include "ort/weights.h"
@@ -15,6 +17,20 @@ std::vector<onnx::Shape> SizesOf(const std::vector<onnx::RuntimeValue>& values) 
   std::vector<onnx::Shape> sizes;
   for (const onnx::RuntimeValue& value : values) sizes.push_back(value.shape);
   return sizes;
+}
+
+// Sizes that the model declares between its nodes may be wrong: onnxruntime does not check them there, but it
+// does check those of a session's inputs, which these become when its CPU provider runs the group.
+onnx::ValueProto WithoutSizes(onnx::ValueProto value) {
+  value.has_shape = false;
+  value.shape.clear();
+  value.symbols.clear();
+  return value;
+}
+
+// Whether the sizes are the reason, so that they will fail again.
+bool DependsOnSizes(const Status& status) {
+  return status.code() == Code::kUnsupported || status.code() == Code::kInvalidArgument;
 }
 
 }  // namespace
@@ -52,14 +68,14 @@ Status CompiledNode::TakeModel(const OrtGraph* graph, const OrtNode* fused) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto value = given.values.find(inputs[i]);
     if (value == given.values.end()) continue;  // not used
-    model_.graph.inputs.push_back(value->second.facts);
+    model_.graph.inputs.push_back(WithoutSizes(value->second.facts));
     input_positions_.push_back(i);
   }
   for (const std::string& name : outputs) {
     const auto value = given.values.find(name);
     if (value == given.values.end())
       return Status(Code::kFail, StrCat("output \"", name, "\" of a fused node is not in its graph"));
-    model_.graph.outputs.push_back(value->second.facts);
+    model_.graph.outputs.push_back(WithoutSizes(value->second.facts));
   }
   Weights weights(api_, graph);
   for (const auto& [name, value] : given.values) {
@@ -123,10 +139,13 @@ Status CompiledNode::RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>
     tensors.push_back(*input.host);
   }
   if (cpu_ == nullptr) ANYDML_RETURN_IF_ERROR(CpuSession::Create(api_, model_, &cpu_));
-  ANYDML_RETURN_IF_ERROR(cpu_->Run(tensors, &results));
+  if (const Status status = cpu_->Run(tensors, &results); !status.ok()) {
+    if (cpu_sizes_.empty()) cpu_.reset();  // it has been of no use, and has a copy of the weights
+    return status;
+  }
   for (onnx::Tensor& result : results) outputs->push_back(onnx::RuntimeValue::Of(std::move(result)));
   if (why.ok()) return {};
-  cpu_sizes_.push_back(SizesOf(*inputs));
+  if (DependsOnSizes(why)) cpu_sizes_.push_back(SizesOf(*inputs));
   if (cpu_sizes_.size() > kMostCpuSizes) cpu_sizes_.pop_front();
   const onnx::NodeProto& first = model_.graph.nodes.front();
   api_.Log(device_.logger, kOrtWarning,
@@ -137,6 +156,20 @@ Status CompiledNode::RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>
 
 Status CompiledNode::Run(OrtKernelContext* context) {
   const std::lock_guard lock(device_.mutex);
+  Status status;
+  try {
+    status = RunGroup(context);
+  } catch (const std::bad_alloc&) {
+    status = Status(Code::kOutOfMemory, "out of memory");
+  } catch (const std::exception& error) {
+    status = Status(Code::kFail, error.what());
+  }
+  // What was recorded names memory that onnxruntime frees after a failure.
+  if (!status.ok()) device_.session->Discard();
+  return status;
+}
+
+Status CompiledNode::RunGroup(OrtKernelContext* context) {
   std::vector<onnx::RuntimeValue> inputs, outputs;
   ANYDML_RETURN_IF_ERROR(ReadInputs(context, &inputs));
   const bool on_cpu = std::find(cpu_sizes_.begin(), cpu_sizes_.end(), SizesOf(inputs)) != cpu_sizes_.end();
@@ -156,7 +189,6 @@ Status CompiledNode::Run(OrtKernelContext* context) {
   for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = WriteOutput(context, i, &outputs[i]);
   std::string data_error;
   if (status.ok() && device_.has_memory) status = device_.session->Execute(&data_error);
-  if (!status.ok()) device_.session->Discard();
   return status;
 }
 

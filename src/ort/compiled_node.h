@@ -35,6 +35,7 @@ class CompiledNode : public OrtNodeComputeInfo {
   Status TakeModel(const OrtGraph* graph, const OrtNode* fused);
   // Compiles for these sizes unless that has been done before.
   Status Run(OrtKernelContext* context);
+  Status RunGroup(OrtKernelContext* context);
   Status ReadInputs(const OrtKernelContext* context, std::vector<onnx::RuntimeValue>* out);
   // What `runner_` could not do, for the reason `why`.
   Status RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>* inputs,

@@ -1,5 +1,6 @@
 #include "ort/cpu_session.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "onnx/file/write_model.h"
@@ -42,8 +43,9 @@ Status CpuSession::Configure(OrtSessionOptions* options) {
   // Its threads would keep AnyDML's from the processors between runs.
   ANYDML_RETURN_IF_ERROR(api_.Try(kAddSessionConfigEntry, options, "session.intra_op.allow_spinning", "0"));
   const char* const threads = std::getenv("ANYDML_THREADS");
+  constexpr int kMostThreads = 256;  // AnyDML's own limit
   if (const int count = threads == nullptr ? 0 : std::atoi(threads); count > 0)
-    ANYDML_RETURN_IF_ERROR(api_.Try(kSetIntraOpNumThreads, options, count));
+    ANYDML_RETURN_IF_ERROR(api_.Try(kSetIntraOpNumThreads, options, std::min(count, kMostThreads)));
   std::vector<const char*> names;
   for (const auto& [name, tensor] : model_.graph.initializers) {
     if (tensor.data.size() <= kMostCopiedBytes) continue;

@@ -13,7 +13,8 @@ namespace anydml::ort {
 
 class CpuSession {
  public:
-  // The weights stay the model's, which has to outlive the session.
+  // Larger weights are not written into the model that onnxruntime reads; it may copy them. `model` has to
+  // outlive the session.
   static Status Create(const Api& api, const onnx::Model& model, std::unique_ptr<CpuSession>* out);
   ~CpuSession();
   CpuSession(const CpuSession&) = delete;

@@ -82,8 +82,9 @@ std::vector<onnx::Tensor> GuessElements(onnx::ElementType type, const onnx::Shap
 
 }  // namespace
 
-NodeTrial::NodeTrial(const Api& api, const Graph& graph, const GraphNode& node, uint32_t feature_level)
-    : feature_level_(feature_level) {
+NodeTrial::NodeTrial(const Api& api, const Graph& graph, const GraphNode& node, uint32_t feature_level,
+                     size_t* budget)
+    : feature_level_(feature_level), budget_(*budget) {
   model_.opsets = graph.opsets;
   model_.graph.nodes.push_back(node.proto);
   std::set<std::string> names;
@@ -180,7 +181,7 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
   size_t tries = 0;
   // True when it can be lowered with these sizes.
   const auto fits = [&](const std::function<int64_t(const Unknown&)>& size) {
-    if (++tries > kMostTries) return false;
+    if (++tries > kMostTries || (budget_ == 0 && tries > 1)) return false;
     for (const Unknown& each : unknown) *each.size = size(each);
     const Status status = TryElements(guessed);
     if (refused.ok() || status.code() == Code::kUnsupported) refused = status;
@@ -235,7 +236,7 @@ Status NodeTrial::TryElements(const Shapes& shapes) {
   }
   Status refused(Code::kUnsupported, "it needs the elements of an input, and no guess of them fits");
   bool lowered = false;  // and refused then: that is the better reason
-  for (size_t kind = 0; kind < most; ++kind) {
+  for (size_t kind = 0; kind < most && (kind == 0 || budget_ > 0); ++kind) {
     Elements elements;
     for (size_t i = 0; i < needed.size(); ++i)
       elements.emplace(needed[i], guesses[i][std::min(kind, guesses[i].size() - 1)]);
@@ -249,6 +250,7 @@ Status NodeTrial::TryElements(const Shapes& shapes) {
 }
 
 Status NodeTrial::Lower(const Shapes& shapes, const Elements& elements, std::vector<onnx::ValueId>* needed) {
+  if (budget_ > 0) --budget_;
   CheckingMaker maker(feature_level_);
   const auto outside = [&](onnx::ValueId id) -> std::optional<onnx::OutsideValue> {
     const onnx::ProgramValue& value = program_->values()[id];

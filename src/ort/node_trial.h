@@ -14,7 +14,13 @@ namespace anydml::ort {
 
 class NodeTrial {
  public:
-  NodeTrial(const Api& api, const Graph& graph, const GraphNode& node, uint32_t feature_level);
+  // How often the nodes of a graph are lowered in all. When it is used up, every further node is lowered once
+  // for each rank: a large graph of nodes that are refused would take minutes otherwise.
+  static constexpr size_t kMostLowerings = 20000;
+
+  // `budget`: what is left of it.
+  NodeTrial(const Api& api, const Graph& graph, const GraphNode& node, uint32_t feature_level,
+            size_t* budget);
 
   // Fails with the reason if no sizes are found for which it can be lowered.
   Status Run();
@@ -31,6 +37,7 @@ class NodeTrial {
   Status Lower(const Shapes& shapes, const Elements& elements, std::vector<onnx::ValueId>* needed);
 
   const uint32_t feature_level_;
+  size_t& budget_;
   onnx::Model model_;
   std::unique_ptr<onnx::Program> program_;
 };

@@ -70,7 +70,7 @@ void Provider::LogClaim(const Graph& graph, const std::vector<std::string>& refu
 
 Status Provider::Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* info) {
   bool leave = false;
-  ANYDML_RETURN_IF_ERROR(IsInFunction(api_, graph, &leave));
+  ANYDML_RETURN_IF_ERROR(IsInFunction(api_, graph, &searched_files_, &leave));
   if (leave) return {};
   Graph given;
   ANYDML_RETURN_IF_ERROR(ReadGraph(api_, graph, &given));

@@ -1,6 +1,7 @@
 // The provider of one onnxruntime session: one device, and the nodes that were compiled for it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,7 @@ class Provider : public OrtEp {
   const OrtLogger* const logger_;
   Device device_;
   FeatureLevel feature_level_ = 0;
+  std::map<std::string, bool> searched_files_;  // see IsInFunction
 };
 
 }  // namespace anydml::ort

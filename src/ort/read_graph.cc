@@ -171,7 +171,7 @@ Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out) {
   return {};
 }
 
-Status IsInFunction(const Api& api, const OrtGraph* graph, bool* out) {
+Status IsInFunction(const Api& api, const OrtGraph* graph, std::map<std::string, bool>* files, bool* out) {
   const OrtNode* node = nullptr;
   const char *type = "", *path = nullptr;
   ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetParentNode, graph, &node));
@@ -182,10 +182,14 @@ Status IsInFunction(const Api& api, const OrtGraph* graph, bool* out) {
   if (*out) return {};
   // onnxruntime does not say what is around that node. The model's file does, where there is one.
   ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetModelPath, graph, &path));
+  if (path == nullptr || *path == '\0') return {};
+  const auto [known, is_new] = files->try_emplace(path, false);
   onnx::Blob file;
-  if (path == nullptr || *path == '\0' || !onnx::MapFile(path, &file).ok()) return {};
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  *out = text.find(kFunctionWithBody) != std::string_view::npos;
+  if (is_new && onnx::MapFile(path, &file).ok()) {
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+    known->second = text.find(kFunctionWithBody) != std::string_view::npos;
+  }
+  *out = known->second;
   return {};
 }
 

@@ -36,7 +36,8 @@ Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out);
 
 // Whether it is, or may be, in the body of a node that is a function: onnxruntime puts the function in the
 // node's place later, and refuses a body in which there is what only a provider knows.
-Status IsInFunction(const Api& api, const OrtGraph* graph, bool* out);
+// `files` remembers the models that were searched.
+Status IsInFunction(const Api& api, const OrtGraph* graph, std::map<std::string, bool>* files, bool* out);
 
 // The names of a node's inputs and outputs, in a fused node's order; "" for absent ones.
 Status ReadNames(const Api& api, const OrtNode* node, std::vector<std::string>* inputs,

@@ -17,6 +17,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from .._compiled import CompiledOperator
 from .._device import Device
+from .._foreign import as_array
 from .._tensor import TensorSpec
 
 Coordinates = tuple[int, ...]
@@ -26,7 +27,7 @@ _LARGEST = 2**31  # a size that the library can be asked about
 
 def dask_array(value: Any, what: str) -> da.Array:
     """Dask's array, or one over NumPy's, in this machine's order of bytes."""
-    array = value if isinstance(value, da.Array) else da.asarray(value)
+    array = value if isinstance(value, da.Array) else da.asarray(as_array(value, what))
     if any(math.isnan(size) for sizes in array.chunks for size in sizes):
         raise ValueError(f"{what} has chunks of unknown sizes; its compute_chunk_sizes() finds them out")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dask.base import tokenize
 
 from .. import onnx
+from .._foreign import as_array
 from ._blocks import array_of, dask_array
 
 NDArray = npt.NDArray[Any]
@@ -45,7 +46,7 @@ def map_model(model: Union[str, os.PathLike[str], bytes, Any], inputs: Mapping[s
     source = _source_of(model, device)
     loaded = _load(source)
     arrays = {name: dask_array(value, f"input {name!r}") for name, value in inputs.items() if isinstance(value, da.Array)}
-    constants = {name: np.asarray(value) for name, value in inputs.items() if name not in arrays}
+    constants = {name: as_array(value, name) for name, value in inputs.items() if name not in arrays}
     batch = _checked_batch(loaded, arrays, constants, batch)
     samples = next(iter(arrays.values())).chunks[0]
     arrays = {name: array.rechunk((samples, *(-1 for _ in array.shape[1:]))) for name, array in arrays.items()}

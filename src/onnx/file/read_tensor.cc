@@ -173,6 +173,7 @@ Status ParseTensor(Bytes message, const Blob& file, ExternalFiles* external, std
   *name = fields.name;
   ANYDML_RETURN_IF_ERROR(parsed);
   ANYDML_RETURN_IF_ERROR(CheckElementType(fields.type_number, &fields.type));
+  if (fields.type == ElementType::kUndefined) return InvalidArgument("it has no element type");
   out->type = fields.type;
   out->shape = fields.dims;
   if (fields.type == ElementType::kString) return {};  // its users refuse it

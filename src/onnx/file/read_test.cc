@@ -124,6 +124,10 @@ TEST(OnnxRead, VersionsThatThereAreNot) {
 
 // As an input, an output, a weight and in a Constant.
 TEST(OnnxRead, ElementTypesThatThereAreNot) {
+  // A model may leave the type of an output open, but not that of a tensor.
+  const Tensor untyped{ElementType::kUndefined, {0}, {}, nullptr};
+  EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Weight("w", untyped).model)),
+            "initializer \"w\": it has no element type");
   for (const int number : {99, -1}) {
     const auto type = static_cast<ElementType>(number);
     const std::string words = StrCat("element type ", number, ", which ONNX does not have");

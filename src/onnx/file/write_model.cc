@@ -130,7 +130,7 @@ std::string WriteExternal(const std::string& name, const Tensor& tensor) {
   out.Int(2, static_cast<int64_t>(tensor.type));
   out.Bytes(8, name);
   location.Bytes(1, "location");
-  location.Bytes(2, name);
+  location.Bytes(2, "weights");  // not read: who reads the model gives the elements by the tensor's name
   out.Bytes(13, location.Take());
   out.Int(14, 1);  // EXTERNAL
   return out.Take();
