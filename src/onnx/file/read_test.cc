@@ -1,4 +1,4 @@
-// Files: what is a model, and the sentences about what is none.
+// Reading model files: which files are models, and the errors for those that are not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -122,7 +122,7 @@ TEST(OnnxRead, VersionsThatThereAreNot) {
   EXPECT_EQ(Sentence(WriteModel(format.model)), "ir_version is 4611686018427387904; 1 to 1000 are allowed");
 }
 
-// As an input, an output, a weight and in a Constant.
+// Used as a graph input, as an output, as an initializer and in a Constant.
 TEST(OnnxRead, ElementTypesThatThereAreNot) {
   // A model may leave the type of an output open, but not that of a tensor.
   const Tensor untyped{ElementType::kUndefined, {0}, {}, nullptr};
@@ -139,7 +139,7 @@ TEST(OnnxRead, ElementTypesThatThereAreNot) {
                   ModelMaker(13).Node("Constant", {}, {"c"}, TensorAttribute("value", tensor)).model)),
               "node 0 (Constant): attribute value: " + words);
   }
-  // A result may leave it open, what is given may not.
+  // A result may omit its type; an input must have one.
   EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Output("y", ElementType::kUndefined).model)), "");
   EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Input("x", ElementType::kUndefined, {2}).model)),
             "input \"x\" has no element type");
@@ -178,7 +178,7 @@ TEST(OnnxRead, InitializersAreWhatTheirInputsAre) {
             "initializer \"w\" is 2x1 of float; the input of its name is declared as 2x1 of int32");
 }
 
-// As onnxruntime: initializers first, then nodes, and the last one counts.
+// As in onnxruntime: initializers first, then nodes, and the last definition counts.
 TEST(OnnxRead, ConstantsOfOneName) {
   const auto constant = [](float value) { return TensorAttribute("value", Floats({1}, {value})); };
   ModelMaker maker(13);
@@ -198,7 +198,7 @@ TEST(OnnxRead, ConstantsOfOneName) {
   for (const ValueId id : program->nodes()[0].inputs)
     values.push_back(ToDoubles(*program->values()[id].initializer)[0]);
   EXPECT_EQ(values, (std::vector<double>{3, 3, 3, 1, 3}));
-  // Of other nodes' results there is one.
+  // Only one of the other nodes' results exists.
   EXPECT_EQ(ProgramSentence(ModelMaker(13)
                                 .Node("Constant", {}, {"c"}, constant(2))
                                 .Node("RandomNormal", {}, {"c"})
@@ -293,7 +293,7 @@ TEST_F(OnnxExternal, StaysInTheFolder) {
       ": initializer \"w\": external data in \"/etc/hostname\"; a path relative to the model is allowed");
 }
 
-// Somebody replaces a file by a link that leads outside, over and over.
+// Another thread keeps replacing a file by a link that leads outside.
 TEST_F(OnnxExternal, StaysInTheFolderWhileItChanges) {
   const std::filesystem::path file = folder_ / "model" / "inside.bin", link = folder_ / "model" / "link.bin";
   std::filesystem::create_symlink(folder_ / "outside.bin", link);
@@ -308,7 +308,7 @@ TEST_F(OnnxExternal, StaysInTheFolderWhileItChanges) {
     Model model;
     const Status status = LoadModel((folder_ / "model" / "m.onnx").string(), &model);
     ++(status.ok() ? read : refused);
-    // The file outside has 8 bytes: opened, it would be a sentence about its end.
+    // The file outside has 8 bytes: if it were opened, the error would be about its end.
     EXPECT_EQ(status.message().find("byte 8, the last"), std::string::npos) << status.message();
   }
   done = true;

@@ -1,4 +1,4 @@
-// Operators that the host computes, and graphs made for those that DirectML does not have.
+// Operators that the host computes, and graphs that replace operators that DirectML lacks.
 #include <cmath>
 
 #include "support/onnx_run.h"
@@ -12,7 +12,7 @@ void ExpectNear(const Numbers& actual, const Numbers& expected) {
 }
 
 TEST_F(OnnxRun, TransformsOfAnyLength) {
-  // Of 1, 0, 0 and of three equal ones; three is no power of two.
+  // Means of 1, 0, 0 and of three equal numbers; three is no power of two.
   for (const bool flat : {false, true}) {
     Load(ModelMaker(20)
              .Input("x", ElementType::kFloat, {1, 3, 1})
@@ -73,7 +73,7 @@ TEST_F(OnnxRun, TypesThatOnlyTheHostHas) {
            .Node("Cast", {"x"}, {"h"}, IntAttribute("to", static_cast<int64_t>(ElementType::kBFloat16)))
            .Node("Cast", {"h"}, {"y"}, IntAttribute("to", static_cast<int64_t>(ElementType::kFloat)))
            .Output("y"));
-  // Halves go to the even one: 257 is between 256 and 258, 259 between 258 and 260.
+  // Ties round to even: 257 is between 256 and 258, 259 between 258 and 260.
   EXPECT_EQ(Run({{"x", Floats({3}, {1.5, 257, 259})}}), (Numbers{1.5, 256, 260}));
   Load(ModelMaker(20)
            .Input("x", ElementType::kBFloat16, {1, 1})
@@ -90,7 +90,7 @@ TEST_F(OnnxRun, TypesThatOnlyTheHostHas) {
 }
 
 TEST_F(OnnxRun, RandomNumbersFollowTheirSeed) {
-  // NumPy's first ones after seed(0).
+  // NumPy's first random numbers after seed(0).
   const auto uniform = [](std::vector<Attribute> attributes) {
     ModelMaker maker(15);
     maker.Node("RandomUniform", {}, {"y"}, IntsAttribute("shape", {2})).Output("y");
@@ -120,7 +120,7 @@ TEST_F(OnnxRun, RandomNumbersFollowTheirSeed) {
 }
 
 TEST_F(OnnxRun, WindowsThatMove) {
-  // One tap that is moved half an element down, and not counted at the second place.
+  // One filter tap, with an offset of half an element downwards and with mask 0 at the second position.
   Load(ModelMaker(19)
            .Input("x", ElementType::kFloat, {1, 1, 2, 2})
            .Weight("w", Floats({1, 1, 1, 1}, {2}))

@@ -1,4 +1,4 @@
-// Models that are wrong in ways that a reader lets pass: a sentence, and nothing else happens.
+// Invalid models that pass the reader: they must produce an error and have no other effect.
 #include <cmath>
 
 #include "support/onnx_run.h"
@@ -26,7 +26,7 @@ GraphProto Body(std::vector<NodeProto> nodes, const std::string& output) {
 
 class OnnxHostile : public OnnxRun {
  protected:
-  // What says no, when it is loaded or when it runs.
+  // The error, whether loading or running reports it.
   std::string Refusal(ModelMaker maker, const std::map<std::string, Tensor>& inputs = {}) {
     auto model = std::make_unique<Model>(std::move(maker.model));
     const Status status = ModelSession::Create(std::move(model), device_.get(), &session_);
@@ -129,7 +129,7 @@ TEST_F(OnnxHostile, BoxesThatAreNoNumbers) {
             "");
 }
 
-// Each function's branches call the next one, or each other for ever.
+// Each function's branches call the next function, or call each other endlessly.
 TEST_F(OnnxHostile, FunctionsInBodiesOfFunctions) {
   for (const int functions : {2, 40}) {
     ModelMaker maker(17);
@@ -197,7 +197,7 @@ TEST_F(OnnxHostile, BatchesOfSequencesWithoutElements) {
   EXPECT_EQ(Run({}), (Numbers{0, 0, 0, 5, 5, 0, 0, 0, 0}));
   EXPECT_EQ(refusal({2, 3, 0}, {0, 0}), "");
   EXPECT_EQ(Run({}), (Numbers(6, 0)));
-  // Where no sequence has steps only the file says what their results would be.
+  // If no sequence has steps, only the file determines the results' sizes.
   body.outputs = {Declared("t", ElementType::kFloat, {1 << 26})};
   EXPECT_NE(refusal({1, 2, 0}, {0}).find("without steps"), std::string::npos);
   body.outputs = {Declared("t", ElementType::kFloat, {1 << 19})};
@@ -215,7 +215,7 @@ TEST_F(OnnxHostile, SequencesOfSequences) {
             "");
 }
 
-// A branch in a function sees the function's attributes and versions.
+// A branch in a function sees the attributes and opset versions of the function.
 TEST_F(OnnxHostile, BodiesOfFunctionsAreTheFunctions) {
   NodeProto leaky = MakeNode("LeakyRelu", {"x"}, {"o"});
   leaky.attributes = {FloatAttribute("alpha", 0)};
@@ -241,7 +241,7 @@ TEST_F(OnnxHostile, BodiesOfFunctionsAreTheFunctions) {
   Load(std::move(maker));
   const Tensor x = Floats({1, 2, 2}, {-4, -4, -4, -4});
   EXPECT_EQ(Run({{"c", Typed(ElementType::kBool, {}, {1})}, {"x", x}}), (Numbers{-2, -2, -2, -2}));
-  // Before version 13 over all dimensions from the axis on.
+  // Before version 13: over all dimensions from the axis on.
   EXPECT_EQ(Run({{"c", Typed(ElementType::kBool, {}, {0})}, {"x", x}}), (Numbers{0.25, 0.25, 0.25, 0.25}));
 }
 
@@ -297,7 +297,7 @@ TEST_F(OnnxRun, MoreSamplesThanAnybodyWaitsFor) {
   }
 }
 
-// Sizes that multiply to nothing, and much work for it.
+// Sizes whose product is 0, but which would take long to loop over.
 TEST_F(OnnxHostile, NothingIsDoneAtOnce) {
   constexpr int64_t kMany = int64_t{1} << 30;
   Load(ModelMaker(13)
@@ -341,7 +341,7 @@ TEST_F(OnnxHostile, SamplesOfManyDimensions) {
   }
 }
 
-// Names that are given twice, or that are none, around what is folded into a convolution.
+// Names that are defined twice or not at all, around nodes that are folded into a convolution.
 TEST_F(OnnxHostile, NamesAroundConvolutions) {
   const std::map<std::string, Tensor> x = {{"x", Floats({1, 1, 1, 1}, {1})}};
   ModelMaker twice(13);

@@ -1,4 +1,4 @@
-// Convolutions that BatchNormalization, Mul and Add with constants follow.
+// Convolutions followed by BatchNormalization, Mul and Add with constants.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace anydml::onnx {
 namespace {
 
-constexpr int64_t kGroups = 2, kIn = 2, kOut = 3;  // channels of a group
+constexpr int64_t kGroups = 2, kIn = 2, kOut = 3;  // channels per group
 constexpr int64_t kPlanes = kGroups * kIn, kFilters = kGroups * kOut, kPixels = 5;
 
 double TapOf(int64_t in, int64_t out) {
@@ -30,7 +30,7 @@ Tensor X() {
   return Floats({1, kPlanes, 1, kPixels}, numbers);
 }
 
-// Filters of one pixel in two groups, in the order that Conv or ConvTranspose has them.
+// 1x1 filters in two groups, in the layout that Conv or ConvTranspose uses.
 ModelMaker Convolving(bool transposed, bool has_bias) {
   Numbers weights;
   for (int64_t group = 0; group < kGroups; ++group) {
@@ -57,7 +57,7 @@ ModelMaker Convolving(bool transposed, bool has_bias) {
   return maker;
 }
 
-// `after` is what becomes of a channel's sum.
+// `after` maps a channel's sum to the expected result.
 template <typename After>
 Numbers Expected(bool has_bias, const After& after) {
   const Numbers x = ToDoubles(X());
@@ -137,14 +137,14 @@ TEST_F(Normalised, OnlyByNumbersOfChannels) {
   EXPECT_EQ(NodesOf(infinite), 2u);
 }
 
-// Nor where a model is not what it should be: whoever reads it says so.
+// Nor if the model is invalid: the reader of that node reports it.
 TEST_F(Normalised, NotWhereANameIsGivenTwice) {
   ModelMaker maker = Convolving(false, false);
   maker.Node("Relu", {"x"}, {"c"}).Node("Mul", {"c", "two"}, {"y"}).Output("y");
   EXPECT_EQ(NodesOf(maker), 3u);
 }
 
-// Filters that are made stay in memory: of two, the second would be too many.
+// New filters stay in memory: with two of them, the second would exceed the limit.
 TEST_F(Normalised, OnlySoManyFilters) {
   constexpr int64_t kMany = 1600;
   ModelMaker maker(13);

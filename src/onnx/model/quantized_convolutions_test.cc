@@ -13,12 +13,12 @@ namespace {
 
 constexpr int64_t kChannels = 8, kInputs = 16;
 
-// Scales and biases differ from channel to channel.
+// Scales and biases differ between channels.
 double ScaleOf(int64_t channel) { return channel % 4 < 2 ? 0.5 : 0.25; }
 double BiasOf(int64_t channel) { return 4 + 0.25 * static_cast<double>(channel); }
 
-// Each channel has the sum of the numbers, once or (every second one) with the other sign, times its scale,
-// and its bias.
+// The result of a channel is the sum of the numbers (negated for every second channel), times its scale, plus
+// its bias.
 ModelMaker Quantised(ElementType type, int64_t zero, const NodeProto& activation, bool bias_is_quantised,
                      bool weights_have_zeros = false) {
   const ElementType of_weights = weights_have_zeros ? ElementType::kUInt8 : ElementType::kInt8;
@@ -102,7 +102,7 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
   }
 }
 
-// Bytes are clipped from 5.0 on.
+// Bytes above 5.0 are clipped.
 TEST_F(OnnxRun, QuantisedConvolutionsOnADeviceOfALowerFeatureLevel) {
   const client::ScopedVariable level("ANYDML_FEATURE_LEVEL", "3.0");
   SetUp();
@@ -135,7 +135,7 @@ TEST_F(OnnxRun, QuantisedDepthwiseConvolutions) {
   constexpr int64_t kWidth = 40;
   Numbers x;
   for (int64_t i = 0; i < 2 * kWidth; ++i) x.push_back(static_cast<double>(i % 7) - 2);
-  for (const int64_t opset : {10, 13}) {  // in which Clip has attributes, and inputs
+  for (const int64_t opset : {10, 13}) {  // Clip takes its limits as attributes and as inputs
     for (const auto& [type, zero] : {std::pair{ElementType::kInt8, int64_t{0}},
                                      {ElementType::kInt8, -5},
                                      {ElementType::kUInt8, 100},
@@ -202,7 +202,7 @@ TEST_F(OnnxRun, SixteenBits) {
     Numbers numbers;
     for (const double step : expected) numbers.push_back(2 * (step - static_cast<double>(zero)));
     EXPECT_EQ(Output(inputs, 1), numbers);
-    // Of FLOAT16, whose numbers are not many enough for the steps between.
+    // FLOAT16 does not have enough numbers for the steps in between.
     Load(ModelMaker(21)
              .Input("x", ElementType::kFloat16, {3})
              .Weight("scale", FromDoubles(ElementType::kFloat16, {}, Numbers{0.5}))
@@ -215,7 +215,7 @@ TEST_F(OnnxRun, SixteenBits) {
   }
 }
 
-// The last block has what is left: scales of 1 for three elements and of 10 for the others, along axis 1.
+// The last block is shorter: along axis 1, three elements have scale 1 and the others have scale 10.
 TEST_F(OnnxRun, BlocksThatAreNotWhole) {
   struct Case {
     ElementType type;
@@ -294,7 +294,7 @@ TEST_F(OnnxRun, BlocksThatAreOthersThanTheirSizeSays) {
   EXPECT_EQ(failure(two, zeros, -1), "DequantizeLinear-21: block_size is -1; 0 or more is allowed");
 }
 
-// Results that somebody else reads, or weights that are no constants, stay as they are.
+// Nodes stay as they are if their results have other consumers or their weights are not constants.
 TEST_F(OnnxRun, ConvolutionsThatOthersReadStayAsTheyAre) {
   const auto count = [](ModelMaker maker) {
     TakeQuantizedConvolutions(&maker.model);
@@ -312,7 +312,7 @@ TEST_F(OnnxRun, ConvolutionsThatOthersReadStayAsTheyAre) {
   EXPECT_EQ(count(blocks), 0u);
 }
 
-// Where the results would be others by more than a step, or the model is not valid.
+// Nodes also stay if results would differ by more than a step, or if the model is invalid.
 TEST_F(OnnxRun, QuantisedConvolutionsThatStayAsTheyAre) {
   const NodeProto relu = {"", "Relu", "", {"c"}, {"a"}, {}}, two = {"", "Relu", "", {"c", "x"}, {"a"}, {}};
   const auto count = [&](const NodeProto& activation, const std::function<void(GraphProto*)>& change) {
@@ -348,7 +348,7 @@ TEST_F(OnnxRun, QuantisedConvolutionsThatStayAsTheyAre) {
             1u);
 }
 
-// Names that the model has already.
+// Names that already occur in the model.
 TEST_F(OnnxRun, NamesBesideQuantisedConvolutions) {
   const NodeProto relu = {"", "Relu", "", {"c"}, {"a"}, {}};
   ModelMaker maker = Quantised(ElementType::kInt8, 0, relu, false);

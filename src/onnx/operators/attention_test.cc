@@ -1,4 +1,4 @@
-// Attention: queries of 0 see all keys alike, so that results are averages of values.
+// Attention. Queries of 0 weight all keys equally, so results are averages of values.
 #include "support/onnx_run.h"
 
 namespace anydml::onnx {
@@ -16,7 +16,7 @@ TEST_F(OnnxRun, AttentionWithMasks) {
   Load(ModelMaker(24)
            .Input("q", ElementType::kFloat, {1, 1, 1, 2})
            .Input("v", ElementType::kFloat, {1, 1, 3, 2})
-           .Weight("mask", Typed(ElementType::kBool, {1, 2}, {1, 0}))  // one key is missing: not seen either
+           .Weight("mask", Typed(ElementType::kBool, {1, 2}, {1, 0}))  // one key is missing and is masked too
            .Node("Attention", {"q", "v", "v", "mask"}, {"y"})
            .Output("y"));
   const Tensor v = Floats({1, 1, 3, 2}, {1, 2, 3, 4, 5, 6});
@@ -30,14 +30,14 @@ TEST_F(OnnxRun, AttentionWithMasks) {
   EXPECT_EQ(Run({{"q", Floats({1, 1, 2, 2}, {0, 0, 0, 0})}, {"v", v}}), (Numbers{1, 2, 2, 3}));
 }
 
-// Queries that see no key give 0, and so do their weights.
+// Queries that see no key give 0, and so do their attention weights.
 TEST_F(OnnxRun, AttentionToNothing) {
   const std::map<std::string, Tensor> inputs = {{"q", Floats({1, 1, 2, 2}, {1, 2, 3, 4})},
                                                 {"v", Floats({1, 1, 2, 2}, {1, 2, 3, 4})}};
   for (const bool counted : {false, true}) {
     ModelMaker maker(24);
     maker.Input("q", ElementType::kFloat, {1, 1, 2, 2}).Input("v", ElementType::kFloat, {1, 1, 2, 2});
-    if (counted) {  // the last query is at the only key, the one before it before all keys
+    if (counted) {  // the last query is at the only key; the one before it precedes all keys
       maker.Weight("count", Ints({1}, {1}))
           .Node("Attention", {"q", "v", "v", "", "", "", "count"}, {"y", "", "", "w"},
                 IntAttribute("is_causal", 1), IntAttribute("qk_matmul_output_mode", 3));
@@ -126,7 +126,7 @@ TEST_F(OnnxRun, RotatesAPartOfEveryHead) {
 }
 
 TEST_F(OnnxRun, MultiHeadAttention) {
-  // A mask of lengths, and everything packed.
+  // A mask given as lengths, with everything packed.
   Load(ModelMaker(17)
            .Input("qkv", ElementType::kFloat, {1, 2, 1, 3, 2})
            .Weight("lengths", Typed(ElementType::kInt32, {1}, {1}))
@@ -135,7 +135,7 @@ TEST_F(OnnxRun, MultiHeadAttention) {
            .Output("y"));
   EXPECT_EQ(Run({{"qkv", Floats({1, 2, 1, 3, 2}, {0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 3, 4})}}),
             (Numbers{1, 2, 1, 2}));
-  // A bias whose last third is the values', and an order.
+  // A bias whose last third belongs to the values, and an order.
   Load(ModelMaker(17)
            .Input("x", ElementType::kFloat, {1, 2, 2})
            .Weight("zero", Floats({1, 2, 2}, {0, 0, 0, 0}))
@@ -152,8 +152,8 @@ TEST_F(OnnxRun, MultiHeadAttention) {
   EXPECT_EQ(Run({{"x", Floats({1, 2, 2}, {1, 2, 3, 4})}}), (Numbers{2, 3, 2, 3}));
 }
 
-// Masks of one dimension for two sequences of three keys: how many, where they end and begin, and how many
-// before what queries are.
+// One-dimensional masks for two sequences of three keys: counts; ends and starts; and counts with query
+// offsets.
 TEST_F(OnnxRun, AttentionToKeysOfARange) {
   const Tensor x = Floats({2, 3, 1}, {1, 2, 6, 10, 20, 60});
   const auto run = [&](const std::vector<int64_t>& mask, const std::string& type) {
@@ -184,7 +184,7 @@ TEST_F(OnnxRun, AttentionToKeysOfARange) {
 }
 
 TEST_F(OnnxRun, SelfAttention) {
-  // Weights that leave queries and keys 0, and values as they are.
+  // Weights that set queries and keys to 0 and keep values.
   Load(ModelMaker(17)
            .Input("x", ElementType::kFloat, {1, 2, 2})
            .Weight("w", Floats({2, 6}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1}))
@@ -201,7 +201,7 @@ TEST_F(OnnxRun, SelfAttention) {
 }
 
 TEST_F(OnnxRun, GroupQueryAttention) {
-  // A cache of four rows of which two are used, and one that is just full.
+  // A cache of four rows, two of them in use, and a cache that becomes full.
   for (const int64_t rows : {4, 2}) {
     Load(ModelMaker(17)
              .Input("v", ElementType::kFloat, {1, 1, 2})
@@ -220,7 +220,7 @@ TEST_F(OnnxRun, GroupQueryAttention) {
     EXPECT_EQ(Run(inputs), (Numbers{3, 4, 3, 4}));
     EXPECT_EQ(Output(inputs, 1), rows == 4 ? (Numbers{1, 2, 3, 4, 5, 6, 9, 9}) : (Numbers{1, 2, 3, 4, 5, 6}));
   }
-  // A prompt, packed and rotated by nothing, that looks back one step only.
+  // A packed prompt with a rotation of zero angle and a window of one earlier position.
   Load(ModelMaker(17)
            .Input("qkv", ElementType::kFloat, {1, 3, 6})
            .Weight("last", Typed(ElementType::kInt32, {1}, {2}))

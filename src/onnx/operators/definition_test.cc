@@ -1,4 +1,4 @@
-// What ONNX's definitions say in their corners, as its own tests and onnxruntime read them.
+// Corner cases of ONNX's definitions, as its own tests and onnxruntime interpret them.
 #include <cmath>
 #include <limits>
 
@@ -7,7 +7,7 @@
 namespace anydml::onnx {
 namespace {
 
-// Both lists are used up by the activations that take such a number, not by their positions.
+// Activations with a parameter consume both lists in order; list positions do not match activation positions.
 TEST_F(OnnxRun, ActivationsTakeTheirNumbersInOrder) {
   Load(ModelMaker(14)
            .Input("x", ElementType::kFloat, {1, 1, 1})
@@ -103,7 +103,7 @@ TEST_F(OnnxRun, SizesAreWhatSinglePrecisionMakesOfScales) {
   EXPECT_EQ(shape_, (Shape{1, 1, 1, 13}));
 }
 
-// Version 10: the element above where there are fewer, the one below where there are more.
+// Version 10 rounds positions up when it downsamples and down when it upsamples.
 TEST_F(OnnxRun, TheFirstResizeRoundsByDirection) {
   for (const auto& [scales, expected] : std::vector<std::pair<Numbers, Numbers>>{
            {{1, 1, 0.6, 0.6}, {1, 3}}, {{1, 1, 2, 0.6}, {1, 3, 1, 3, 5, 7, 5, 7}}}) {
@@ -116,7 +116,7 @@ TEST_F(OnnxRun, TheFirstResizeRoundsByDirection) {
   }
 }
 
-// Not of samples, but of what each of the four elements around them contributes.
+// The maximum is over the weighted contributions of the four neighbours, not over samples.
 TEST_F(OnnxRun, TheLargestOfARegionIsOfWeightedElements) {
   Load(ModelMaker(16)
            .Input("x", ElementType::kFloat, {1, 1, 2, 2})
@@ -135,7 +135,7 @@ TEST_F(OnnxRun, VolumesAreSampled) {
        std::vector<std::pair<std::string, Numbers>>{{"linear", {3.5, 6, 0.875}}, {"nearest", {0, 6, 0}}}) {
     Load(ModelMaker(20)
              .Input("x", ElementType::kFloat, {1, 1, 2, 2, 2})
-             // The centre; x = 0, y = 1, z = 1 as elements count; outside by half an element.
+             // The centre; x = 0, y = 1, z = 1 in units of elements; and half an element outside.
              .Weight("grid", Floats({1, 1, 1, 3, 3}, {0, 0, 0, -0.5, 0.5, 0.5, 1, 1, 1}))
              .Node("GridSample", {"x", "grid"}, {"y"}, TextAttribute("mode", mode))
              .Output("y"));
@@ -144,7 +144,7 @@ TEST_F(OnnxRun, VolumesAreSampled) {
   }
 }
 
-// Some converters declare a body's number and condition as {1}.
+// Some converters declare a body's iteration number and condition with shape {1}.
 TEST_F(OnnxRun, LoopsNumberTheirIterationsAsTheBodyDeclares) {
   for (const Shape& shape : {Shape{}, Shape{1}}) {
     GraphProto body;
@@ -183,7 +183,7 @@ TEST_F(OnnxRun, LayersOfHalfNumbersHaveWholeStatistics) {
   }
 }
 
-// 2049 is no FLOAT16, and the square of 1001 is above all of them.
+// FLOAT16 cannot represent 2049, and the square of 1001 exceeds its range.
 TEST_F(OnnxRun, StatisticsOfHalfNumbersAreComputedInSinglePrecision) {
   Load(ModelMaker(17)
            .Input("x", ElementType::kFloat16, {1, 2})
@@ -210,7 +210,7 @@ TEST_F(OnnxRun, RootMeanSquaresHaveTheTypeOfTheirScale) {
       std::vector<NamedResult> results;
       ASSERT_EQ(session_->Run({{"x", FromDoubles(x, {1, 2}, Numbers{2, -2})}}, &results).message(), "");
       EXPECT_EQ(results[0].tensor.type, scale);
-      // Which FLOAT16 rounds to 4096.
+      // FLOAT16 rounds it to 4096.
       EXPECT_EQ(ToDoubles(results[0].tensor),
                 (Numbers{scale == ElementType::kFloat ? 4097.0 : 4096.0, -0.5}));
     }

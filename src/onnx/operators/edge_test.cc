@@ -1,4 +1,4 @@
-// Where operators of DirectML and of ONNX differ at the edges, and what devices of lower feature levels do.
+// Edge cases in which DirectML and ONNX differ, and devices with lower feature levels.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -48,11 +48,11 @@ TEST_F(OnnxRun, KernelsAreStretchedByHalves) {
            .Node("Resize", {"x", "", "scales"}, {"y"}, TextAttribute("mode", "linear"),
                  IntAttribute("antialias", 1))
            .Output("y"));
-  // Around 0.5 and 2.5: weights of 1, 3, 3, 1 eighths, with the first and the last element again outside.
+  // Around 0.5 and 2.5: weights of 1/8, 3/8, 3/8, 1/8, with the first and last elements repeated outside.
   EXPECT_EQ(Run({{"x", Floats({1, 1, 1, 4}, {0, 8, 16, 80})}}), (Numbers{5, 47}));
 }
 
-// ceil(-1 / 2) + 1 of them; none without rounding up.
+// ceil(-1 / 2) + 1 outputs; none without rounding up.
 TEST_F(OnnxRun, WindowsLargerThanTheirInputAreRoundedUp) {
   for (const auto& [type, expected] :
        std::vector<std::pair<std::string, double>>{{"MaxPool", 4}, {"AveragePool", 2.5}, {"LpPool", 10}}) {
@@ -92,7 +92,7 @@ TEST_F(OnnxRun, BatchesOfOneDimensionHaveOneChannel) {
   }
 }
 
-// Too long for matrices: DirectML's kernels, which agree away from the edges.
+// Too long for matrix products: uses DirectML's kernels, which agree except at the edges.
 TEST_F(OnnxRun, LongAxesAreResizedWithoutMatrices) {
   constexpr int64_t kWidth = 12000;
   Load(ModelMaker(18)
@@ -137,7 +137,7 @@ TEST_F(OnnxRun, ConstantsOnADeviceOfALowerFeatureLevel) {
   }
 }
 
-// Runs without the debug layer have buffers that stay.
+// Runs without the debug layer keep their buffers.
 class OnnxPreparedRun : public OnnxRun {
  protected:
   void SetUp() override {
@@ -154,7 +154,7 @@ class OnnxPreparedRun : public OnnxRun {
   }
 };
 
-// As docs/python.md says of models; with the debug layer somebody hears of it.
+// As docs/python.md says about models; with the debug layer a message reports it.
 TEST_F(OnnxPreparedRun, IndicesOutOfRangeAreClamped) {
   const ModelMaker maker = ModelMaker(13)
                                .Input("x", ElementType::kFloat, {3})
@@ -190,9 +190,9 @@ TEST_F(OnnxPreparedRun, ResultsOfAMegabyteAreNotOverwritten) {
   EXPECT_GT(*session_->device_seconds(), 0);
 }
 
-// Weights that were packed for other sizes are packed alike, or are not shared.
+// Weights packed for other sizes are either packed identically or not shared.
 TEST_F(OnnxPreparedRun, SizesThatShareWeights) {
-  constexpr int64_t kSize = 1472;  // more than is compared at a time
+  constexpr int64_t kSize = 1472;  // more than one comparison block
   Numbers reversed(kSize * kSize, 0);
   for (size_t i = 0; i < kSize; ++i) reversed[i * kSize + (kSize - 1 - i)] = 1;
   Load(ModelMaker(13)
@@ -235,7 +235,7 @@ TEST_F(OnnxRun, ScansOfABatch) {
 }
 
 TEST_F(OnnxRun, WordsAreCounted) {
-  // 2, 3, 5 and 4 alone; 5 6, 7 8 and 6 7 together.
+  // 2, 3, 5 and 4 separately; 5 6, 7 8 and 6 7 together.
   const auto load = [this](const char* mode, int64_t skips) {
     Load(ModelMaker(9)
              .Input("x", ElementType::kInt64, {-1, -1})
@@ -328,7 +328,7 @@ TEST_F(OnnxRun, MasksOfOldDropouts) {
   }
 }
 
-// What the host cannot do either has DirectML's reason.
+// If the host cannot compute it either, the error gives DirectML's reason.
 TEST_F(OnnxRun, RefusalsHaveDirectMlsReason) {
   const Shape shape(9, 1);
   Load(ModelMaker(13).Input("x", ElementType::kFloat, shape).Node("ReduceMean", {"x"}, {"y"}).Output("y"));

@@ -1,4 +1,4 @@
-// What comes out of nothing: tensors without elements as inputs of operators whose results have some.
+// Empty inputs to operators whose results are not empty.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// com.microsoft's fused and quantised operators.
+// The fused and quantized operators of com.microsoft.
 #include "support/onnx_run.h"
 
 namespace anydml::onnx {
@@ -17,7 +17,7 @@ TEST_F(OnnxRun, FusedProducts) {
                       FloatAttribute("activation_alpha", 0.5f))
            .Output("y"));
   EXPECT_EQ(Run({{"a", Floats({2, 2}, {1, 2, 3, 4})}}), (Numbers{-0.5, 2, 1, 4}));
-  // Rows in front of batches.
+  // Sequence rows before batches.
   Load(ModelMaker(17)
            .Input("a", ElementType::kFloat, {1, 2, 2})
            .Weight("b", Floats({2, 2, 1}, {1, 1, 2, 2}))
@@ -155,8 +155,8 @@ TEST_F(OnnxRun, QuantizedProducts) {
 }
 
 TEST_F(OnnxRun, QuantizedRecurrence) {
-  // Weights of 0 but for the cell's gate, which is 1: half of tanh(1) goes into the cell, and half of its
-  // tanh out.
+  // All weights are 0 except the cell gate's, which is 1: half of tanh(1) enters the cell, and half of the
+  // cell's tanh leaves it.
   Load(ModelMaker(17)
            .Input("x", ElementType::kFloat, {1, 1, 1})
            .Weight("w", Bytes({1, 1, 4}, {1, 1, 1, 3}))
@@ -181,8 +181,8 @@ TEST_F(OnnxRun, WeightsInBlocks) {
                       IntAttribute("bits", 8), IntAttribute("block_size", 4))
            .Output("y"));
   EXPECT_EQ(Run({{"a", Floats({1, 4}, {1, 2, 3, 4})}}), (Numbers{14}));  // 2 * (1 - 2 + 8)
-  // Two columns of three numbers in blocks of two, the second of which is filled up (15), and a zero point
-  // for each in a byte and a half.
+  // Two columns of three numbers in blocks of two. The second block is padded (15), and each column's zero
+  // points take one and a half bytes.
   Load(ModelMaker(17)
            .Input("a", ElementType::kFloat, {1, 3})
            .Weight("b", Bytes({2, 2, 1}, {0x21, 0xF3, 0x54, 0xF6}))
@@ -192,7 +192,7 @@ TEST_F(OnnxRun, WeightsInBlocks) {
                       IntAttribute("N", 2), IntAttribute("block_size", 2))
            .Output("y"));
   EXPECT_EQ(Run({{"a", Floats({1, 3}, {1, 10, 100})}}), (Numbers{10, 10}));
-  // One block for each: 1 2 and 3 around 1 and 0.
+  // One block each: 1 2 and 3 around 1 and 0.
   Load(ModelMaker(17)
            .Input("a", ElementType::kFloat, {1, 2})
            .Weight("b", Bytes({2, 1, 1}, {0x21, 0x03}))

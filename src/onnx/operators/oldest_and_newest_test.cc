@@ -1,4 +1,4 @@
-// Operators that few models have.
+// Rarely used operators, old and new.
 #include <cmath>
 
 #include "support/onnx_run.h"
@@ -74,7 +74,8 @@ TEST_F(OnnxRun, ConvolutionsThatRememberTheirInput) {
   }
 }
 
-// One head of one number: the state forgets a half, what it knows of the key is taken off the value.
+// One head with one number: the state decays by half, and its prediction for the key is subtracted from the
+// value.
 TEST_F(OnnxRun, AttentionAsARecurrence) {
   Load(ModelMaker(27)
            .Input("x", ElementType::kFloat, {1, 2, 1})
@@ -141,7 +142,7 @@ TEST_F(OnnxRun, HalfASpectrumBackToASignal) {
            .Input("x", ElementType::kFloat, {1, 3, 2})
            .Node("DFT", {"x"}, {"y"}, IntAttribute("inverse", 1), IntAttribute("onesided", 1))
            .Output("y"));
-  // Of 1, 2, 3, 4; imaginary parts of the first and the last do not count.
+  // The transform of 1, 2, 3, 4; the imaginary parts of the first and last element are ignored.
   const Numbers y = Run({{"x", Floats({1, 3, 2}, {10, 7, -2, 2, -2, 9})}});
   ASSERT_EQ(shape_, (Shape{1, 4, 1}));
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], static_cast<double>(i + 1), 1e-6);

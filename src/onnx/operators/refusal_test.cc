@@ -1,4 +1,4 @@
-// Models that are not valid: sizes that do not fit and attributes of another kind, which nobody else sees.
+// Invalid models with wrong sizes or attribute types that no other check detects.
 #include "support/onnx_run.h"
 
 namespace anydml::onnx {
@@ -6,7 +6,7 @@ namespace {
 
 class OnnxRefusal : public OnnxRun {
  protected:
-  // Of a model of one node, whose inputs are zeros of these shapes.
+  // The error for a model with one node, whose inputs are zeros of these shapes.
   std::string FailureOf(int64_t opset, const std::string& type, const std::vector<Shape>& shapes,
                         const std::vector<Attribute>& attributes = {}, const std::string& domain = "",
                         size_t outputs = 1) {
@@ -57,11 +57,11 @@ TEST_F(OnnxRefusal, AttributesOfAnotherKind) {
   EXPECT_EQ(FailureOf(14, "RNN", {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, {TextAttribute("activations", "Relu")}),
             "RNN-14: attribute activations is a STRING but must be STRINGS");
   EXPECT_EQ(FailureOf(13, "Concat", {x, x}), "Concat-13: attribute axis is missing; it has no default");
-  // Nobody asks for it.
+  // No node reads it.
   EXPECT_EQ(FailureOf(13, "Relu", {x}, {FloatAttribute("axis", 1)}), "");
 }
 
-// Old files do not contain the kind.
+// Old files omit the attribute's type.
 TEST_F(OnnxRefusal, AttributesOfNoKind) {
   Attribute alpha = FloatAttribute("alpha", 0.5f);
   alpha.kind = AttributeKind::kUndefined;
@@ -70,13 +70,13 @@ TEST_F(OnnxRefusal, AttributesOfNoKind) {
             "");
 }
 
-// A valid one of old files, which is not read.
+// A valid attribute of old files, which is ignored.
 TEST_F(OnnxRefusal, TypesAsText) {
   EXPECT_EQ(FailureOf(5, "Cast", {{2}}, {TextAttribute("to", "INT32")}),
             "unsupported: Cast-5: to INT32, a type as text");
 }
 
-// Where the host computes, and where nodes are taken together.
+// On the host's path, and where several nodes are fused.
 TEST_F(OnnxRefusal, AttributesOfAnotherKindOfConstants) {
   Load(ModelMaker(13)
            .Weight("a", Ints({2}, {1, 2}))

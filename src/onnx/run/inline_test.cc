@@ -1,5 +1,5 @@
-// What becomes part of a graph, or of nothing, before it runs: branches that are known, constants, loops that
-// never run, and tensors without elements.
+// Nodes that are resolved before a run, into a graph or away: branches with a constant condition, constants,
+// loops that never run, and empty tensors.
 #include "support/onnx_run.h"
 
 namespace anydml::onnx {
@@ -14,7 +14,7 @@ GraphProto Branch(std::vector<NodeProto> nodes, const std::string& output) {
   return graph;
 }
 
-// if a: (if b: -x * 3, else: x * 3) else: x + the sum of x, which is an input's business
+// if a: (if b: -x * 3, else: x * 3) else: x + sum(x), which depends on an input
 TEST_F(OnnxRun, BranchesInBranches) {
   GraphProto inner_yes = Branch({{"", "Neg", "", {"t"}, {"n"}, {}}}, "n");
   GraphProto inner_no = Branch({{"", "Identity", "", {"t"}, {"i"}, {}}}, "i");
@@ -39,7 +39,7 @@ TEST_F(OnnxRun, BranchesInBranches) {
   }
 }
 
-// A condition that is another one in every run does not compile in every run.
+// A condition that changes with every run does not cause a compilation in every run.
 TEST_F(OnnxRun, ConditionsOfManyValues) {
   const GraphProto yes = Branch({{"", "Neg", "", {"x"}, {"a"}, {}}}, "a");
   const GraphProto no = Branch({{"", "Identity", "", {"x"}, {"b"}, {}}}, "b");
@@ -56,7 +56,7 @@ TEST_F(OnnxRun, ConditionsOfManyValues) {
   }
 }
 
-// Weights of eight bits, which become numbers once: 300 x 300 of them are too many for the host.
+// Eight-bit weights are dequantized once: 300 x 300 of them are too many for the host.
 TEST_F(OnnxRun, LargeConstantsAreComputedOnce) {
   constexpr int64_t kSize = 300;
   std::vector<int64_t> weights(kSize * kSize);
@@ -78,7 +78,7 @@ TEST_F(OnnxRun, LargeConstantsAreComputedOnce) {
   for (size_t i = 0; i < kSize; ++i) EXPECT_EQ(y[i], static_cast<double>(weights[i * kSize + 2] - 3)) << i;
 }
 
-// Filters that lie beside each other: every output is one product and the bias.
+// Adjacent filters: every output is one product plus the bias.
 TEST_F(OnnxRun, TransposedConvolutionsOfOneTap) {
   Load(ModelMaker(13)
            .Input("x", ElementType::kFloat, {1, 2, 1, 2})

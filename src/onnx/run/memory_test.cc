@@ -1,5 +1,4 @@
-// How much memory a model with large weights takes, and that graphs which are compiled in pieces compute the
-// same.
+// Memory use of a model with large weights; graphs that are compiled in pieces give the same results.
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,7 +16,7 @@ constexpr int64_t kSize = 1792;
 constexpr int kLayers = 16;
 constexpr uint64_t kWeightBytes = kLayers * kSize * kSize * sizeof(float);  // 206 MB
 
-// "VmHWM", "VmRSS"; in bytes.
+// "VmHWM" or "VmRSS", in bytes.
 uint64_t ReadMemory(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -26,7 +25,7 @@ uint64_t ReadMemory(const std::string& field) {
   return 0;
 }
 
-// The peak becomes what is there now; false where the system does not allow it.
+// Resets the peak to the present value; false if the system does not support it.
 bool ForgetPeak() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5";
@@ -34,7 +33,7 @@ bool ForgetPeak() {
   return file.good() && ReadMemory("VmHWM") < ReadMemory("VmRSS") + (uint64_t{1} << 20);
 }
 
-// Ones that move element r to r + shift.
+// Matrices that move element r to r + shift.
 Tensor Rotation(int64_t shift) {
   std::byte* data = nullptr;
   Tensor tensor = MakeTensor(ElementType::kFloat, {kSize, kSize}, &data);
@@ -43,7 +42,7 @@ Tensor Rotation(int64_t shift) {
   return tensor;
 }
 
-// Layers with a residual around every two: x + rotate(rotate(x)).
+// Layers, each pair with a residual connection: x + rotate(rotate(x)).
 void WriteLargeModel(const std::string& path) {
   ModelMaker maker(13);
   maker.Input("x0", ElementType::kFloat, {2, kSize});

@@ -1,4 +1,4 @@
-// Models on a device, against numbers worked out by hand.
+// Models on a device, against results computed by hand.
 #include "support/onnx_run.h"
 
 namespace anydml::onnx {
@@ -164,7 +164,7 @@ TEST_F(OnnxRun, SlicesBackwards) {
 TEST_F(OnnxRun, BranchesAndLoops) {
   GraphProto yes, no, body;
   yes.nodes.emplace_back().type = "Neg";
-  yes.nodes[0].inputs = {"x"};  // of the graph around
+  yes.nodes[0].inputs = {"x"};  // of the enclosing graph
   yes.nodes[0].outputs = {"a"};
   yes.outputs.emplace_back().name = "a";
   no.nodes.emplace_back().type = "Abs";
@@ -214,8 +214,8 @@ TEST_F(OnnxRun, ABranchMayWriteANameThatExistsAround) {
   EXPECT_EQ(Run({{"x", Floats({1}, {2})}, {"c", FromInts(ElementType::kBool, {}, {&yes, 1})}}), Numbers{-2});
 }
 
-// The product is too large for the host: its factors, which are nobody's but the part's, have to be there
-// when the device reads them.
+// The product is too large for the host. Its factors belong only to the part and must exist when the device
+// reads them.
 TEST_F(OnnxRun, ComputedConstantsLiveUntilTheyAreRead) {
   constexpr int64_t kSize = 300;
   Load(ModelMaker(13)
@@ -250,7 +250,7 @@ TEST_F(OnnxRun, SaysWhatWasExpected) {
   EXPECT_EQ(Failure({{"x", Floats({2}, {1, 2})}}), "unsupported: Nothing-13: no such operator is known");
 }
 
-// A loop of 2^62 steps, which whoever waits for it stops.
+// A loop of 2^62 steps, which the waiting thread stops.
 TEST_F(OnnxRun, LoopsCanBeStopped) {
   GraphProto body;
   body.inputs = {Declared("i", ElementType::kInt64, {}), Declared("c", ElementType::kBool, {}),
