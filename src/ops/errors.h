@@ -1,5 +1,5 @@
-// How far results may be from the reference's where no number for a whole operator would be true: where
-// operands decide what cancels, and how much of an error is handed on.
+// Error bounds for results of operators for which a single bound would be wrong, because operands determine
+// how much cancels and how much of an input's error is passed on.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace anydml {
 
-// Null where Exactness (exactness.h) says all there is to say. Otherwise a kernel that runs on the host,
-// takes the operator's inputs, and writes for each element of its outputs how far it may be off: a double, at
-// the element's offset. An implementation's result is right within that or within what it declares.
+// Null if Exactness (exactness.h) suffices. Otherwise a kernel that runs on the host, takes the operator's
+// inputs, and writes an error bound for each element of its outputs: a double, at the element's offset. A
+// result is correct if it is within this bound or within the bound that its implementation declares.
 std::unique_ptr<const Kernel> CreateErrors(const OperatorDesc& desc);
 
 }  // namespace anydml

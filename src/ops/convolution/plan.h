@@ -1,7 +1,7 @@
-// How a GPU convolves in any layout: as a product of filters with windows that are read from the input as
-// they are needed, in which tiles, with which parameters. Plain data, the same for every GPU backend, which
-// adds addresses and launches. Deep products with few outputs are cut along channels and taps: a second
-// launch adds the sums of the parts up, in their order.
+// Plan of a GPU convolution in any layout, computed as a matrix product of filters and input windows that are
+// read in place: tiles and kernel parameters. Plain data, the same for every GPU backend; the backend adds
+// addresses and launches. A deep product with few outputs is split along channels and taps; a second launch
+// adds the partial sums in a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -51,26 +51,27 @@ struct ConvolutionParameters {
   const void* filter;
   const void* bias;
   void* output;
-  float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
+  float* parts;  // partial sums [part][matrix][channel][position]; null: the product is not split
   uint64_t bias_stride;
   SumLimits limits;
   bool half_output;
-  // For depthwise kernels: runs in a row of outputs; bands of rows; output channels per group; groups, or
-  // vectors of them.
+  // For depthwise kernels: runs in a row of outputs; bands of rows; output channels per group; number of
+  // groups or of vectors of groups.
   FastDivisor runs, bands, channels, groups;
-  uint64_t threads;  // number with work
+  uint64_t threads;  // blocks or threads with work
   uint32_t planes;   // per block
-  // For columns: rows per band; lines of threads, each of which has the runs of a band: in all, and per warp.
+  // For column kernels: rows per band, and lines of threads (in total and per warp). Each line processes the
+  // runs of a band.
   uint32_t band_rows, all_lines, warp_lines;
-  uint32_t tile_columns, segment;  // for tiles: columns per tile, and per thread; also for a ring's block
-  uint32_t ring_rows;              // in shared memory at a time
+  uint32_t tile_columns, segment;  // for tiles: columns per tile and per thread; also for a ring's block
+  uint32_t ring_rows;              // in shared memory at one time
 };
 
 struct ConvolutionTiledPlan {
-  ConvolutionParameters parameters = {};  // but for addresses and limits
+  ConvolutionParameters parameters = {};  // except addresses and limits
   Grid grid;
-  Grid parts_grid;           // where the product is cut
-  uint64_t parts_bytes = 0;  // of the sums of parts
+  Grid parts_grid;           // if the product is split
+  uint64_t parts_bytes = 0;  // of the partial sums
 };
 
 ConvolutionTiledPlan MakeConvolutionTiledPlan(const ConvolutionProblem& problem, const DeviceTraits& device);

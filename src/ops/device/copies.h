@@ -1,5 +1,5 @@
-// Any number of copies and fills on a GPU, in few launches: planned once, and launched with the buffers of a
-// run. Plain data, the same for every GPU backend.
+// Many copies and fills on a GPU in few launches. They are planned once, and launched with each run's
+// buffers. Plain data, the same for every GPU backend.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace anydml {
 
-// A copy and its place among the buffers of a run. Loops are in the order of the target's addresses; strides
-// of the source may be negative, as two's complement.
+// A copy and the buffers that it uses. Loops are in the order of the target's addresses. Strides of the
+// source may be negative, as two's complement.
 struct PlacedCopy {
   enum Source { kInput, kOutput, kFill };
   Source source = kInput;
-  uint32_t from = 0;        // which input or output
-  uint32_t to = 0;          // which output
+  uint32_t from = 0;        // input or output index
+  uint32_t to = 0;          // output index
   int64_t from_offset = 0;  // of the first element, in elements
   int64_t to_offset = 0;
   LoopNest<2> nest;
@@ -37,21 +37,21 @@ struct alignas(16) FillPattern {
 
 // The parameters of each kernel. Where `from` is null the pattern is written.
 
-// Blocks of CopyBlocks.
+// The blocks of one copy.
 struct OneCopy {
   FillPattern pattern;
   DeviceCopy copy;
 };
 
-// Several of them, one after the other.
+// Several copies, one after the other.
 struct MixedCopies {
   FillPattern pattern;
   uint32_t ends[kMostMixedCopies];  // prefix sums of the copies' block counts
   DeviceCopy copies[kMostMixedCopies];
 };
 
-// Copies with the same loops. Blocks of different copies take turns: where copies go through the same memory,
-// it is in the cache.
+// Copies with the same loops. Blocks of different copies alternate, so that copies that read the same memory
+// find it in the cache.
 struct SameCopies {
   FillPattern pattern;
   DeviceCopy shape;
@@ -61,12 +61,12 @@ struct SameCopies {
 };
 static_assert(sizeof(MixedCopies) <= 4096 && sizeof(SameCopies) <= 4096);
 
-// Every second element of a row: a thread reads two units of kMaxUnitBytes and writes one.
+// Copies every second element of a row: a thread reads two units of kMaxUnitBytes and writes one.
 struct EverySecondCopy {
   DeviceCopy copy;
 };
 
-// A copy with a broadcast source: a thread reads a unit once for several targets.
+// A copy with a broadcast source: a thread reads a unit once and writes it to several targets.
 struct RepeatedCopy {
   const std::byte* from;
   std::byte* to;
@@ -79,8 +79,8 @@ struct RepeatedCopy {
 
 // A copy through tiles: source and target are contiguous along different loops.
 struct TransposedCopy {
-  // What a thread reads at once. With elements, any strides will do. With vectors of 16 bytes or words of 4,
-  // neighbours are a stride of 1 apart on both sides, and 16 bytes are written at once.
+  // What a thread reads at one time: elements (any strides), vectors of 16 bytes, or words of 4 bytes. For
+  // vectors and words, neighbours have a stride of 1 on both sides, and 16 bytes are written at one time.
   enum class Reads : uint8_t { kElements, kWords, kVectors };
 
   const std::byte* from = nullptr;
@@ -100,10 +100,10 @@ struct CopyLaunch {
 
 class DeviceCopies {
  public:
-  // The copies are independent of each other.
+  // The copies are independent.
   DeviceCopies(std::vector<PlacedCopy> copies, uint32_t element_bytes);
 
-  // The launches have no order among each other.
+  // The launches may run in any order.
   uint32_t launches() const { return static_cast<uint32_t>(groups_.size()); }
   // `fill`: the bits of an element for kFill.
   CopyLaunch Launch(uint32_t number, const KernelArguments& arguments, uint64_t fill) const;
@@ -111,12 +111,13 @@ class DeviceCopies {
  private:
   enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond, kRepeated };
 
-  // Copies [begin, end), which are launched together.
+  // Copies [begin, end), which share a launch.
   struct Group {
     Way way;
     uint32_t begin, end;
     TransposedCopy transposed = {};
-    // For kTransposed: the largest power of two that divides all offsets, as far as strides and sizes decide.
+    // For kTransposed: the largest power of two that divides all offsets, as far as sizes and strides
+    // determine it.
     uint32_t from_unit = 1, to_unit = 1;  // bytes
   };
 

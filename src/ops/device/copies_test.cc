@@ -1,4 +1,4 @@
-// What a GPU does by planned copies, done on the host one thread after the other.
+// Runs planned GPU copies on the host, one thread after the other.
 #include "ops/device/copies.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kFill = 0x0123456789ABCDEF;
 using Reads = TransposedCopy::Reads;
 
-// Runs launches on memory of the host. Counts how often each byte of the output is written.
+// Executes launches on host memory, and counts how often each byte of the output is written.
 class Device {
  public:
   Device(size_t input_bytes, size_t output_bytes)
@@ -38,7 +38,7 @@ class Device {
   std::byte* from() { return At(input_, from_offset); }
   std::byte* to() { return At(output_, to_offset); }
 
-  size_t from_offset = 0, to_offset = 0;  // from a multiple of 16
+  size_t from_offset = 0, to_offset = 0;  // counted from a multiple of 16
   std::vector<int> writes;
   std::vector<CopyLaunch> launches;
 
@@ -168,7 +168,7 @@ PlacedCopy CopyOf(const std::vector<Loop>& loops, PlacedCopy::Source source = Pl
   return copy;
 }
 
-// Whether every element is where the loops say, and was written once; what is between is untouched.
+// Whether every element arrives where the loops say and is written once, and bytes in between stay unchanged.
 void ExpectCopied(Device& device, const std::vector<PlacedCopy>& copies, uint32_t element_bytes) {
   std::vector<int> expected(device.writes.size());
   for (const PlacedCopy& copy : copies) {
@@ -261,7 +261,7 @@ TEST(CopyPlan, EverySecondElement) {
     device.Run(DeviceCopies(copies, size));
     ExpectCopied(device, copies, size);
     EXPECT_EQ(Count<EverySecondCopy>(device), 1u) << size;
-    // Addresses that units cannot have.
+    // Addresses at which units are not aligned.
     Device apart(6 * 64 * size, 6 * 32 * size);
     apart.to_offset = 8;
     apart.Run(DeviceCopies(copies, size));
@@ -285,7 +285,7 @@ TEST(CopyPlan, ManyCopiesAreFewLaunches) {
   for (int64_t i = 0; i < 500; ++i) {
     same.push_back(
         CopyOf({{3, 5000, 5000}, {10, 1, 1}}, i % 9 == 0 ? PlacedCopy::kFill : PlacedCopy::kInput));
-    // A fill has its target's loops: they are the same here.
+    // A fill uses its target's loops for both operands.
     same.back().from_offset = same.back().to_offset = i * 10;
   }
   Device device(15000 * 4, 15000 * 4);
@@ -305,7 +305,7 @@ TEST(CopyPlan, ManyCopiesAreFewLaunches) {
   EXPECT_EQ(Count<MixedCopies>(other), 3u);
 }
 
-// Only planned: nothing of a tensor of 2^32 - 1 elements is lost to 32 bits.
+// Plans only: the 2^32 - 1 elements of a tensor must not overflow 32 bits.
 TEST(CopyPlan, LargestTensors) {
   const Buffer memory = {};
   KernelArguments arguments;

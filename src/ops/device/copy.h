@@ -1,5 +1,5 @@
-// Elements of one tensor to another of the same sizes and type, on a GPU and by blocks of threads: what a
-// kernel is given. Bytes between the target's elements stay as they are.
+// Kernel parameters of a copy between tensors of the same sizes and type on a GPU, executed by blocks of
+// threads. Bytes between the target's elements stay unchanged.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace anydml {
 
-// A default one copies nothing.
+// By default copies nothing.
 struct DeviceCopy {
   enum Operand { kFrom, kTo };
 
@@ -19,7 +19,7 @@ struct DeviceCopy {
   std::byte* to = nullptr;
   uint32_t unit_bytes = kMaxUnitBytes;
   uint32_t units = 0;
-  uint32_t tail_bytes = 0;  // after the units of a contiguous copy; less than a unit
+  uint32_t tail_bytes = 0;  // bytes after the units of a contiguous copy; less than a unit
   bool contiguous = true;
   DeviceNest<2> nest;  // in units
 };

@@ -1,4 +1,4 @@
-// Tensors of indices as parameters of a GPU's kernels, whichever their type.
+// Index tensors of any type as parameters of GPU kernels.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Loop nests as parameters of a GPU's kernels: every thread finds the offsets of an iteration from its
-// number. Plain data, the same for every GPU backend. (constexpr: nvcc compiles it for the device, too.)
+// Loop nests as parameters of GPU kernels: every thread computes the offsets of an iteration from its number.
+// Plain data, the same for every GPU backend. (constexpr: nvcc compiles it for the device, too.)
 #pragma once
 
 #include <algorithm>

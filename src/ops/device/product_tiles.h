@@ -1,5 +1,5 @@
-// Tiles of matrix products: both operands come through a block's memory, sums stay in registers. Plain data,
-// the same for every GPU backend.
+// Tiles of matrix products: both operands pass through shared memory, sums stay in registers. Plain data, the
+// same for every GPU backend.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kTileThreads = 256;  // 16 by 16; each computes a part of the tile
-inline constexpr uint32_t kTileSteps = 16;     // steps along k at a time
+inline constexpr uint32_t kTileThreads = 256;  // 16 by 16; each thread computes a part of the tile
+inline constexpr uint32_t kTileSteps = 16;     // steps along k per stage
 
-// How a product is cut for a device: with the largest tile that gives every multiprocessor one, and in parts
-// of k if even the smallest does not. The caller adds the parts' sums in a fixed order.
+// How a product is divided for a device: with the largest tile that occupies every multiprocessor, and split
+// along k if even the smallest tile does not. The caller adds the partial sums in a fixed order.
 struct ProductTiles {
   uint32_t tile = 128;
   uint32_t splits = 1;
@@ -36,9 +36,9 @@ struct ProductTiles {
   }
 };
 
-// The tile of a block.
+// The tile that a block computes.
 struct TilePlace {
-  uint32_t row, column;  // of its first element
+  uint32_t row, column;  // offset of its first element
   uint32_t matrix;
   uint32_t split;
 
@@ -54,11 +54,11 @@ struct TilePlace {
   }
 };
 
-// A block for each tile; blocks go on with further ones.
+// One block per tile, up to the limit; each block then continues with further tiles.
 inline Grid GridOf(const ProductTiles& tiles) {
   return {std::min<uint64_t>(tiles.tiles, uint64_t{1} << 30), kTileThreads};
 }
-// For adding up the parts of so many elements: a thread for each, and those that go on.
+// For adding the partial sums of that many elements: one thread per element, up to the limit.
 inline Grid PartsGridOf(uint64_t elements) {
   return {std::min<uint64_t>(CeilDivide(elements, kTileThreads), 65536), kTileThreads};
 }

@@ -1,4 +1,4 @@
-// What kernels of products and convolutions do themselves with a sum.
+// The activations that kernels of products and convolutions apply to a sum themselves.
 #pragma once
 
 #include <limits>
@@ -7,19 +7,19 @@
 
 namespace anydml {
 
-// RELU and CLIP. NaNs stay what they are.
+// RELU and CLIP. NaNs are kept.
 struct SumLimits {
   float least = -std::numeric_limits<float>::infinity();
   float most = std::numeric_limits<float>::infinity();
 
-  // False if the activation is another one.
+  // False for other activations.
   bool Set(const ElementProgram& activation);
 
   constexpr bool Any() const {
     return least != -std::numeric_limits<float>::infinity() || most != std::numeric_limits<float>::infinity();
   }
 
-  // Of two zeros, +0 is the larger one.
+  // +0 is larger than -0.
   constexpr float Of(float sum) const {
     const float low = sum < least ? least : sum == 0 && least == 0 ? sum + least : sum;
     return low > most ? most : low == 0 && most == 0 ? -(-low - most) : low;

@@ -1,5 +1,5 @@
-// Tiles in a block's memory through which elements pass whose neighbours are in one loop of the source and in
-// another one of the target: their sizes, and the order in which blocks take them.
+// Tiles in shared memory for copies whose source and target are contiguous along different loops: tile sizes,
+// and the order in which blocks process tiles.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace anydml {
 
-// The order in which blocks take tiles: a group of tiles along the rows before those of the next columns, so
-// that what is read and what is written at a time are both close together.
+// The order of tiles: a group of tiles along the rows, before those of the next columns. Thus both the reads
+// and the writes of concurrent blocks are close together.
 class TileOrder {
  public:
   TileOrder() = default;
@@ -19,9 +19,9 @@ class TileOrder {
         tiles_(static_cast<uint32_t>(row_tiles * column_tiles)),
         band_tiles_(static_cast<uint32_t>(std::min<uint64_t>(kBandRows, row_tiles) * column_tiles)) {}
 
-  uint32_t tiles() const { return tiles_.divisor(); }  // per iteration of the loops around them
+  uint32_t tiles() const { return tiles_.divisor(); }  // per iteration of the outer loops
 
-  // Returns the number of that iteration.
+  // Returns the number of that outer iteration.
   constexpr uint32_t Find(uint32_t block, uint64_t* row_tile, uint64_t* column_tile) const {
     uint32_t tile, in_band;
     const uint32_t outer = tiles_.Divide(block, &tile);
@@ -41,16 +41,16 @@ class TileOrder {
   FastDivisor band_tiles_;
 };
 
-// Tiles of 16 KiB, whose rows are at least a line of 128 bytes on both sides.
+// Tiles of 16 KiB, whose rows have at least a 128-byte line on both sides.
 struct TransposeTile {
-  uint32_t rows;     // neighbours in the source
-  uint32_t columns;  // neighbours in the target
+  uint32_t rows;     // along the source's contiguous loop
+  uint32_t columns;  // along the target's contiguous loop
 };
 constexpr TransposeTile TransposeTileOf(uint32_t element_bytes) {
   const uint32_t rows = element_bytes == 8 ? 32 : element_bytes == 4 ? 64 : 128;
   return {rows, element_bytes == 1 ? 128u : 64u};
 }
-// Threads that each move four vectors of 16 bytes; where elements are moved one by one there are as many.
+// Each thread moves four vectors of 16 bytes. Copies of single elements use the same number of threads.
 inline constexpr uint32_t kTransposeThreads = 256;
 
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// Units: what a thread of a GPU moves at a time, up to 16 bytes of neighbouring elements.
+// Units: up to 16 bytes of neighbouring elements that a GPU thread moves at one time.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ bool InnermostIsContiguous(const LoopNest<kOperands>& nest) {
   return true;
 }
 
-// What a unit must divide so that `nest` can be walked in units: strides and the length of the innermost
-// loop, in bytes, or-ed together.
+// The strides and the length of the innermost loop in bytes, or-ed together. A unit that divides them can
+// walk `nest`.
 template <size_t kOperands>
 uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes) {
   if (nest.rank == 0 || !InnermostIsContiguous(nest)) return element_bytes;
@@ -40,8 +40,8 @@ uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes
   return bytes;
 }
 
-// The same nest with `elements` contiguous elements as one; UnitConstraints must allow it. Strides may be
-// negative, as two's complement.
+// The same nest with `elements` contiguous elements merged into one; UnitConstraints must allow it. Strides
+// may be negative, as two's complement.
 template <size_t kOperands>
 LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
   if (elements == 1) return nest;
@@ -54,8 +54,8 @@ LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
   return nest;
 }
 
-// Whether operand `written` of `nest` can be written kMaxUnitBytes at a time, where it begins at a multiple
-// of that.
+// Whether operand `written` of `nest` can be written kMaxUnitBytes at a time if it begins at a multiple of
+// kMaxUnitBytes.
 template <size_t kOperands>
 bool HasWholeUnits(const LoopNest<kOperands>& nest, size_t written, uint32_t element_bytes) {
   if (nest.rank == 0 || nest.loops[nest.rank - 1].strides[written] != 1) return false;
@@ -64,8 +64,8 @@ bool HasWholeUnits(const LoopNest<kOperands>& nest, size_t written, uint32_t ele
   return bytes % kMaxUnitBytes == 0;
 }
 
-// Makes `nest` one over units of so many neighbours in the innermost loop; returns the strides from one
-// neighbour to the next.
+// Makes `nest` loop over units of that many neighbours in the innermost loop; returns the strides between
+// neighbours.
 template <size_t kOperands>
 typename LoopNest<kOperands>::Offsets TakeUnits(LoopNest<kOperands>* nest, uint32_t elements) {
   auto& inner = nest->loops[nest->rank - 1];

@@ -1,9 +1,8 @@
-// How a GPU runs element programs. Plain data, the same for every GPU backend, which adds addresses and
-// launches: a small machine with an accumulator. A thread has a few elements of the
-// output. It brings the elements of all inputs into the block's memory first, so that all of them are on
-// their way at the same time; then it goes through the program's steps. The accumulator is in registers;
-// other values, which steps may name by a number, are in the thread's own places of the block's memory
-// (slots), as registers cannot be numbered at run time.
+// Plan of an element program on a GPU: a small accumulator machine. Plain data, the same for every GPU
+// backend; the backend adds addresses and launches. Each thread computes a few elements of the output. It
+// first loads the elements of all inputs into shared memory, so that all loads are in flight together, and
+// then executes the program's steps. The accumulator is in registers. Other values, which steps address by
+// number, are in the thread's slots of shared memory, because registers cannot be indexed at run time.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +55,7 @@ enum class Form : uint8_t {
   kConstant,  // not in a slot
 };
 
-// The place of a source's elements.
+// The location of a source's elements.
 struct Source {
   enum Kind : uint8_t { kNone, kAccumulator, kConstant, kSlot };
   Kind kind = kNone;
@@ -67,12 +66,12 @@ struct Source {
   Form form = Form::kWords;
 };
 
-// Fetches sources, the first into the accumulator; applies a function; keeps and stores its result.
+// Loads its sources, the first into the accumulator; applies a function; keeps and stores its result.
 struct Step {
   enum Flags : uint8_t { kFirst = 1, kSecond = 2, kThird = 4, kKeep = 8, kStore = 16 };
 
   uint16_t code = 0;     // the machine's number of the function and class
-  uint8_t flags = 0;     // which of these to do
+  uint8_t flags = 0;     // which of these actions to perform
   uint8_t slot = 0;      // to keep the result in
   uint8_t output = 0;    // the operand to store it to
   bool uniform = false;  // the same for all elements
@@ -93,7 +92,7 @@ constexpr uint16_t WideCode(ElementFunction function, Class type) {
 struct Machine {
   uint64_t elements = 1;
   uint32_t steps_end = 0;
-  uint32_t inputs = 0;      // the number of loaded operands, input i into slot i; outputs follow
+  uint32_t inputs = 0;      // the number of loaded operands; input i is in slot i, outputs follow
   uint32_t slot_bytes = 0;  // for all threads of a block
   uint32_t log2_group = 0;
   uint32_t rank = 0;
@@ -115,7 +114,7 @@ static_assert(sizeof(Machine) <= 4096);
 struct MachinePlan {
   Machine machine;
   uint32_t operands = 0;
-  uint8_t bindings[kMaxOperands] = {};  // inputs, then outputs: their indices in the problem
+  uint8_t bindings[kMaxOperands] = {};  // the problem's indices of inputs, then outputs
   bool wide = false;                    // registers have 64 bits
   uint64_t blocks = 0;
   uint32_t shared_bytes = 0;

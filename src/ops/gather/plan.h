@@ -1,11 +1,10 @@
-// How a GPU gathers: which kernel, in how many blocks, with which parameters. Plain data, the same for every
-// GPU backend, which adds addresses and launches.
+// Plan of a GPU gather: kernel, blocks and parameters. Plain data, the same for every GPU backend; the
+// backend adds addresses and launches.
 //
 // - kUnits: a thread per unit of the output.
-// - kRows: kGatherLanes neighbouring threads per piece of a row, which is one of so many units.
-// - For the note: kFindFirstBad finds the first tuple out of range, as many blocks as the device is busy
-// with;
-//   then kWriteNote, one thread, writes down what is there.
+// - kRows: kGatherLanes neighbouring threads per piece of a row; a piece has a fixed number of units.
+// - For the note: kFindFirstBad finds the first tuple out of range, with as many blocks as occupy the device;
+//   then kWriteNote, one thread, writes the note about it.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +20,13 @@ namespace anydml {
 
 inline constexpr uint32_t kGatherThreads = 256;
 inline constexpr uint32_t kGatherLanes = 32;
-// Each thread of a piece has so many units under way.
+// Units that each thread of a piece has in flight.
 inline constexpr uint32_t kGatherUnitsPerThread = 4;
 inline constexpr uint32_t kGatherPieceUnits = kGatherLanes * kGatherUnitsPerThread;
-// Shorter rows would leave most threads of a piece idle.
+// For shorter rows, most threads of a piece would be idle.
 inline constexpr uint64_t kGatherRowBytes = 512;
 
-// From an offset in the indices to one in the input.
+// Maps an offset in the indices to an offset in the input.
 struct GatherTuples {
   DeviceIndices indices;
   uint32_t tuple_size = 1;
@@ -40,7 +39,7 @@ struct GatherParameters {
   std::byte* output = nullptr;
   DeviceNest<3> nest;  // GatherLoops' operands: output and input in bytes, indices in indices
   uint32_t count = 0;  // kUnits: iterations of the nest; kRows: the same, times pieces
-  // kRows: the nest is over rows, which consist of so many units, in so many pieces.
+  // kRows: the nest loops over rows; each row has this many units, in this many pieces.
   uint32_t row_units = 0;
   FastDivisor pieces;
 };
@@ -49,7 +48,7 @@ struct GatherNoteParameters {
   GatherTuples tuples;
   DeviceNest<1> nest;  // over tuples
   uint32_t count = 0;
-  uint32_t* first_bad = nullptr;  // stored as the complement, so that cleared memory means that there is none
+  uint32_t* first_bad = nullptr;  // stored as the complement, so that cleared memory means none
   DataErrorNote* note = nullptr;
 };
 
@@ -58,23 +57,24 @@ struct GatherPlan {
 
   Kernel kernel = Kernel::kUnits;
   uint32_t element_bytes = 1;
-  uint32_t max_unit_bytes = 1;  // as far as sizes and strides decide; addresses may allow less
+  uint32_t max_unit_bytes = 1;  // as far as sizes and strides determine it; addresses may reduce it
   LoopNest<3> nest;             // as in the parameters, over elements
   GatherTuples tuples;
 
-  GatherNoteParameters note;  // but for addresses; first_bad is at the beginning of the temporary memory
+  GatherNoteParameters note;  // except addresses; first_bad is at the beginning of the temporary memory
   Grid note_grid;
   uint64_t temporary_bytes = 0;
 };
 
 // A launch of the plan's kernel. The parameters lack the addresses.
 struct GatherLaunch {
-  uint32_t unit_bytes = 1;  // that a thread reads and writes at once
+  uint32_t unit_bytes = 1;  // that a thread reads and writes at one time
   Grid grid;
   GatherParameters parameters;
 };
 
-// The bytes of neighbours in input and output that one tuple brings; 0 where neighbours are apart.
+// Bytes of contiguous neighbours that one tuple moves in input and output; 0 if neighbours are not
+// contiguous.
 uint64_t GatherRowBytes(const GatherProblem& problem);
 
 // kRows is for rows of kGatherRowBytes or more.

@@ -1,6 +1,6 @@
-// How a GPU multiplies matrices of any strides: in which tiles, with which parameters. Plain data, the same
-// for every GPU backend, which adds addresses and launches. Few and deep outputs are cut along k: a second
-// launch adds the sums of the parts up, in their order.
+// Plan of a GPU matrix product with any strides: tiles and parameters. Plain data, the same for every GPU
+// backend; the backend adds addresses and launches. A deep product with few outputs is split along k; a
+// second launch adds the partial sums in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct GemmOperand {
 
 struct GemmTiledParameters {
   GemmOperand a, b, c, output;
-  float* parts;  // sums of parts [part][batch][m][n]; null: k is not cut
+  float* parts;  // partial sums [part][batch][m][n]; null: k is not split
   uint32_t m, n, k;
   ProductTiles plan;
   uint32_t batches;
@@ -32,13 +32,13 @@ struct GemmTiledParameters {
 };
 
 struct GemmTiledPlan {
-  GemmTiledParameters parameters = {};  // but for addresses
+  GemmTiledParameters parameters = {};  // except addresses
   Grid grid;
-  Grid parts_grid;               // where k is cut
-  uint64_t temporary_bytes = 0;  // of the sums of parts
+  Grid parts_grid;               // if k is split
+  uint64_t temporary_bytes = 0;  // of the partial sums
 };
 
-// `limits`: of the problem's activation, which is not looked at.
+// `limits`: from the problem's activation, which this does not read.
 GemmTiledPlan MakeGemmTiledPlan(const GemmProblem& problem, const SumLimits& limits,
                                 const DeviceTraits& device);
 

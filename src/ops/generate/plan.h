@@ -1,6 +1,6 @@
-// How a GPU makes tensors: a thread writes a unit of neighbouring elements of the output, of RANDOM_GENERATOR
-// the four words of a Philox block. Plain data, the same for every GPU backend, which adds addresses and
-// launches.
+// Plan of tensor generation on a GPU: each thread writes a unit of neighbouring elements of the output (for
+// RANDOM_GENERATOR, the four words of a Philox block). Plain data, the same for every GPU backend; the
+// backend adds addresses and launches.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@ struct GenerateParameters {
   int64_t begin;
   int64_t end;
   uint32_t units;
-  LoopNest<4>::Loop inner;  // its strides lead from one element of a unit to the next
+  LoopNest<4>::Loop inner;  // strides between the elements of a unit
   DeviceNest<4> nest;       // over units, in elements
 };
 
 struct GeneratePlan {
-  // Elements of a unit: 16 bytes or one.
+  // Elements per unit: 16 bytes or one element.
   uint32_t unit_elements = 1;
-  GenerateParameters parameters = {};  // but for addresses
+  GenerateParameters parameters = {};  // except addresses
   Grid grid;
 };
 
-// `aligned`: the output is at a multiple of kMaxUnitBytes.
+// `aligned`: the output begins at a multiple of kMaxUnitBytes.
 GeneratePlan MakeGeneratePlan(const GenerateProblem& problem, bool aligned);
 
 struct RandomParameters {
   const uint32_t* state;
   uint32_t state_stride;
   uint32_t* output;
-  uint32_t* output_state;  // null: not wanted
+  uint32_t* output_state;  // null: not requested
   uint32_t output_state_stride;
   uint32_t count;   // of words
   uint32_t blocks;  // of four words
@@ -49,7 +49,7 @@ struct RandomParameters {
 };
 
 struct RandomPlan {
-  RandomParameters parameters = {};  // but for addresses
+  RandomParameters parameters = {};  // except addresses
   Grid grid;
 };
 

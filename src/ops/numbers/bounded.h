@@ -1,6 +1,6 @@
-// A number of a reference with a bound of how far it may be off where the same is computed in FLOAT32, with
-// sums in any order: a running error analysis. A reference that computes with these tells how exact others
-// are, from the magnitudes of their operands (ops/errors.h).
+// A number of a reference with an error bound for the same computation in FLOAT32, with sums in any order
+// (running error analysis). A reference that computes with these numbers bounds the errors of implementations
+// from the magnitudes of their operands (ops/errors.h).
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 
 namespace anydml {
 
-// A sum of `terms` products is off by terms * 2^-24 times the sum of their magnitudes (contract, "Numbers"),
-// and by what its terms were off.
+// The error of a sum of `terms` products is at most terms * 2^-24 times the sum of their magnitudes
+// (contract, "Numbers"), plus the errors of its terms.
 struct Bounded {
   double value = 0;
   double inherited = 0;  // the error of the terms
   double magnitude = 0;  // the sum of the terms' magnitudes
-  double terms = 0;      // 0: exact but for what it inherits
+  double terms = 0;      // 0: exact except for the inherited error
 
   Bounded() = default;
   Bounded(double exact) : value(exact), magnitude(std::fabs(exact)) {}  // NOLINT: numbers are such
   Bounded(double number, double error, double roundings)
       : value(number), inherited(error), magnitude(std::fabs(number)), terms(roundings) {}
 
-  // Without a bound where FLOAT32 may have overflown. Underflow costs half of the smallest number.
+  // Without a bound if FLOAT32 may have overflowed. Underflow costs half of the smallest number.
   double error() const {
     if (!std::isfinite(value)) return std::isnan(inherited) ? kUnbounded : inherited;
     const double all = inherited + terms * (0x1p-24 * magnitude + 0x1p-150);
@@ -59,11 +59,12 @@ struct Bounded {
   static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
  private:
-  // What is exact stays so, times infinity too.
+  // Exact numbers stay exact, also times infinity.
   static double Scaled(double error, double factor) { return error == 0 ? 0 : error * std::fabs(factor); }
 };
 
-// Of two results of that type, one of which is `number` to double precision, before both are rounded.
+// The error of a result of that type, if `number` is exact to double precision and both sides round to the
+// type.
 inline double StoredError(const Bounded& number, DataType type) {
   if (!std::isfinite(number.value)) return number.error();
   const bool is_half = type == DataType::kFloat16;
@@ -74,14 +75,14 @@ inline double StoredError(const Bounded& number, DataType type) {
   return magnitude + error > most ? Bounded::kUnbounded : error;
 }
 
-// A number that is computed with as many roundings beforehand.
+// A number whose computation rounded that many times.
 template <typename Number>
 Number Rounded(double value, double roundings) {
   if constexpr (std::is_same_v<Number, Bounded>) return {value, 0, roundings};
   return value;
 }
 
-// f at `x` and around it: as far as f varies there, and `ulps` in the last place of what it gives.
+// f at `x` with the variation of f near it, plus `ulps` units in the last place of the result.
 template <typename Function>
 Bounded Around(const Bounded& x, uint32_t ulps, Function&& f) {
   const double at = f(x.value);
@@ -98,7 +99,7 @@ Bounded Around(const Bounded& x, uint32_t ulps, Function&& f) {
   return {at, error + (std::isfinite(most) ? 0x1p-23 * ulps * most : 0), 1};
 }
 
-// base^exponent. Without a bound where the base may be 0.
+// base^exponent. Without a bound if the base may be 0.
 inline double Power(double base, double exponent) { return std::pow(base, exponent); }
 inline Bounded Power(const Bounded& base, double exponent) {
   constexpr uint32_t kUlps = 4;
@@ -110,7 +111,7 @@ inline Bounded Power(const Bounded& base, double exponent) {
   return power;
 }
 
-// A function of single numbers.
+// A function of a single number.
 inline double Applied(const Instruction& instruction, double x) {
   return reference::Float(instruction, static_cast<float>(x), 0, 0);
 }

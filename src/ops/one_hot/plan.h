@@ -1,5 +1,5 @@
-// How a GPU does ONE_HOT: a thread writes a unit of neighbouring elements of the output. Plain data, the same
-// for every GPU backend, which adds addresses and launches.
+// Plan of ONE_HOT on a GPU: each thread writes a unit of neighbouring elements of the output. Plain data, the
+// same for every GPU backend; the backend adds addresses and launches.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct OneHotParameters {
 };
 
 struct OneHotPlan {
-  // Elements of a unit: 16 bytes or one.
+  // Elements per unit: 16 bytes or one element.
   uint32_t unit_elements = 1;
-  OneHotParameters parameters = {};  // but for addresses
+  OneHotParameters parameters = {};  // except addresses
   Grid grid;
 };
 
-// `aligned`: the output is at a multiple of kMaxUnitBytes.
+// `aligned`: the output begins at a multiple of kMaxUnitBytes.
 OneHotPlan MakeOneHotPlan(const OneHotProblem& problem, bool aligned);
 
 }  // namespace anydml

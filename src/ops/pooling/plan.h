@@ -1,9 +1,9 @@
-// How a GPU pools in any layout: in how many blocks, with which parameters. Plain data, the same for every
-// GPU backend, which adds addresses and launches.
+// Plan of GPU pooling in any layout: blocks and parameters. Plain data, the same for every GPU backend; the
+// backend adds addresses and launches.
 //
-// - Windows: a thread has a window, of any function and type.
-// - Gradients: a thread has an element of the input's gradient and collects from the windows over it.
-// Threads go on with further ones where there are more.
+// - Windows: one thread per window, for any function and type.
+// - Gradients: one thread per element of the input's gradient; it collects from the windows that contain it.
+// If there are more items than threads, threads continue with further items.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ struct DevicePoolingTensor {
   }
 };
 
-// Decomposes indices of places, with the dimension innermost that is contiguous in memory: channels or the
-// last one.
+// Decomposes positions into indices. The dimension that is contiguous in memory (channels or the last one) is
+// innermost.
 struct PlaceNumbers {
   FastDivisor channels;
   FastDivisor sizes[kSpatialRank];
@@ -67,7 +67,7 @@ struct DeviceWindows : PlaceNumbers {
   WindowAxis axes[kSpatialRank];
 
   DeviceWindows() = default;
-  // `written`: the tensor whose layout decides about the order.
+  // `written`: the tensor whose layout determines the order.
   DeviceWindows(const PoolingShape& shape, const PoolingTensor& written) : count(shape.Windows()) {
     channels = FastDivisor(shape.channels);
     channels_last = HasChannelsLast(written);
@@ -111,13 +111,13 @@ struct GradientParameters {
 }  // namespace pooling
 
 struct PoolingWindowsPlan {
-  pooling::WindowParameters parameters = {};  // but for addresses
+  pooling::WindowParameters parameters = {};  // except addresses
   Grid grid;
 };
 PoolingWindowsPlan MakePoolingWindowsPlan(const PoolingProblem& problem, const DeviceTraits& device);
 
 struct PoolingGradientPlan {
-  pooling::GradientParameters parameters = {};  // but for addresses
+  pooling::GradientParameters parameters = {};  // except addresses
   Grid grid;
 };
 PoolingGradientPlan MakePoolingGradientPlan(const PoolingGradProblem& problem, const DeviceTraits& device);

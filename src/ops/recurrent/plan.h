@@ -1,7 +1,7 @@
-// How a GPU runs the gates of a step of recurrent cells: in how many blocks, with which parameters. Plain
-// data, the same for every GPU backend, which adds addresses, the step, and launches; the products of a step
-// are launches of their own (recurrent/steps.h). A block has a direction of an element of the batch, and of
-// that some units, or all of them where an activation is a function of all.
+// Plan of the gates of one step of recurrent cells on a GPU: blocks and parameters. Plain data, the same for
+// every GPU backend; the backend adds addresses, the step, and launches. The matrix products of a step are
+// separate launches (recurrent/steps.h). A block processes one direction of one batch element: some of its
+// units, or all units if an activation depends on all.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct Activation {
   RowFunction row;
 };
 
-// Of an activation's program what kernels look at.
+// The part of an activation's program that kernels read.
 Activation ActivationOf(const CellActivation& from);
 
 struct DeviceTensor {
@@ -36,10 +36,10 @@ struct DeviceTensor {
   uint64_t strides[4];
 };
 
-// `data` is ignored if there is no tensor.
+// `data` is ignored if the tensor is absent.
 DeviceTensor TensorOf(const std::optional<TensorDesc>& tensor, std::byte* data = nullptr);
 
-inline constexpr uint32_t kGateThreads = 256;  // of a block, at most
+inline constexpr uint32_t kGateThreads = 256;  // per block, at most
 
 struct GateParameters {
   GateBuffers buffers;
@@ -62,10 +62,10 @@ struct GateParameters {
 
 struct RecurrentGatesPlan {
   recurrent::GateParameters parameters = {};  // without addresses and the step
-  Grid grid;                                  // whose blocks go on with further ones
+  Grid grid;                                  // blocks continue with further ones
 };
 
-// `state_gates`: that are computed from the state by products.
+// `state_gates`: gates that are computed from the state by products.
 RecurrentGatesPlan MakeRecurrentGatesPlan(const RecurrentProblem& problem, uint32_t state_gates);
 
 }  // namespace anydml

@@ -1,15 +1,15 @@
-// How a GPU reduces: which kernels, in how many blocks, with which parameters; by the problem and the device
-// only, so that sums are always added in the same order. Plain data, the same for every GPU backend, which
-// adds addresses and launches.
+// Plan of a GPU reduction: kernels, blocks and parameters. It depends on the problem and the device only, so
+// that sums are always added in the same order. Plain data, the same for every GPU backend; the backend adds
+// addresses and launches.
 //
-// An output's elements may be cut into segments. One kernel then writes a partial result of each (an
-// accumulator of at most kReducePartialBytes), and a second launch of kAny merges them.
+// The elements of an output may be divided into segments. One kernel then writes a partial result for each
+// segment (an accumulator of at most kReducePartialBytes), and a second launch of kAny merges them.
 //
-// - kAny, for any layout and type: a block takes `columns` outputs, with `lanes` threads for each.
-// - kRows, floats of which units of 16 bytes are neighbours of one output: the same, but a warp or the whole
-//   block has an output.
-// - kColumns, floats of which those are of different outputs: a block takes `columns` units of outputs, with
-//   all threads that are left for the elements.
+// - kAny, for any layout and type: a block computes `columns` outputs, with `lanes` threads for each.
+// - kRows, for floats if a 16-byte unit holds neighbours of one output: the same, with a warp or the whole
+//   block per output.
+// - kColumns, for floats if a 16-byte unit holds elements of different outputs: a block has `columns` units
+//   of outputs, and divides the elements among its remaining threads.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ namespace anydml {
 enum class ReduceKernel : uint8_t { kAny, kRows, kColumns };
 
 inline constexpr uint32_t kReduceThreads = 256;  // of kAny and kColumns
-inline constexpr uint32_t kReduceLanes = 32;     // of kRows, where a block has several outputs
+inline constexpr uint32_t kReduceLanes = 32;     // of kRows, if a block has several outputs
 inline constexpr uint64_t kReducePartialBytes = 16;
-// Blocks of kColumns that a multiprocessor runs at a time, at least.
+// Minimum number of kColumns blocks that a multiprocessor runs concurrently.
 inline constexpr uint32_t kReduceColumnBlocksAtOnce = 4;
 
 struct ReduceParameters {
@@ -44,7 +44,7 @@ struct ReduceParameters {
   uint32_t columns;
   uint32_t lanes;
   bool lanes_first;  // neighbouring threads work on the same output
-  bool merges;       // the input is partials instead of elements
+  bool merges;       // the input holds partial results instead of elements
   ReduceFunction function;
   DataType input_type;
   DataType output_type;
@@ -65,7 +65,7 @@ struct ReduceDivision {
 struct ReducePlan {
   ReduceParameters parameters = {};  // without addresses and the division
   ReduceDivision any;
-  ReduceDivision units;  // where the input is aligned to kMaxUnitBytes; kAny where there is none
+  ReduceDivision units;  // if the input is aligned to kMaxUnitBytes; kAny if there is no such kernel
   uint32_t multiprocessors = 1;
   uint64_t temporary_bytes = 0;  // of the partial results
 };
@@ -75,11 +75,11 @@ ReducePlan MakeReducePlan(const ReduceProblem& problem, const DeviceTraits& devi
 struct ReduceLaunch {
   ReduceKernel kernel = ReduceKernel::kAny;
   Grid grid;
-  ReduceParameters parameters;  // but for addresses
+  ReduceParameters parameters;  // except addresses
 };
 
 ReduceLaunch LaunchOf(const ReducePlan& plan, uint64_t input_address);
-// What follows `first` where that has more than one segment.
+// The launch after `first` if that has more than one segment.
 ReduceLaunch MergeLaunchOf(const ReducePlan& plan, const ReduceLaunch& first);
 
 }  // namespace anydml

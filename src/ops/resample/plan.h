@@ -1,8 +1,8 @@
-// How a GPU resamples in any layout: in how many blocks, with which parameters. Plain data, the same for
-// every GPU backend, which adds addresses and launches.
+// Plan of GPU resampling in any layout: blocks and parameters. Plain data, the same for every GPU backend;
+// the backend adds addresses and launches.
 //
-// - Copies, of nearest elements: a thread moves kResamplePerThread of them, kResampleCopyThreads apart.
-// - Sums, of all others and of gradients: a thread adds up what an element of the target takes.
+// - Copies, for nearest elements: a thread moves kResamplePerThread elements, kResampleCopyThreads apart.
+// - Sums, for the other modes and for gradients: a thread adds the contributions to an element of the target.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr uint32_t kResampleCopyThreads = 256;
 inline constexpr uint32_t kResamplePerThread = 4;
 inline constexpr uint32_t kResampleSumThreads = 128;
 
-// The places of a target's elements, for the threads that write them.
+// Positions of a target's elements, for the threads that write them.
 struct ResampleTargets {
   static constexpr uint32_t kNoLevel = ~0u;
   struct Loop {
@@ -33,8 +33,8 @@ struct ResampleTargets {
 
   uint32_t count = 1;  // fewer than 2^32, as in every tensor
   uint32_t rank = 0;
-  Loop loops[kMaxDimensions];  // the target's smallest stride innermost
-  // The last ones are those of the problem, with the innermost sum last; earlier ones have one element.
+  Loop loops[kMaxDimensions];  // the target's smallest stride is innermost
+  // The last dimensions are the problem's, with the innermost sum last; earlier dimensions have size 1.
   ResampleAxis levels[kMaxLevels];
 };
 
@@ -48,13 +48,13 @@ struct ResampleCopyParameters {
 
 struct ResampleCopyPlan {
   uint32_t element_bytes = 1;
-  ResampleCopyParameters parameters;  // but for addresses
+  ResampleCopyParameters parameters;  // except addresses
   Grid grid;
 };
 
 ResampleCopyPlan MakeResampleCopyPlan(const ResampleProblem& problem);
-// The same of units of kMaxUnitBytes, for addresses at multiples of that, where a dimension's neighbours stay
-// together (channels that are innermost). None where they do not, or something is no multiple of a unit.
+// The same in units of kMaxUnitBytes, for addresses at multiples of it, if the neighbours in a dimension stay
+// together (innermost channels). Empty if they do not, or if a size or stride is not a multiple of a unit.
 std::optional<ResampleCopyPlan> MakeResampleUnitsPlan(const ResampleProblem& problem);
 
 struct ResampleSumParameters {
@@ -65,7 +65,7 @@ struct ResampleSumParameters {
 };
 
 struct ResampleSumsPlan {
-  ResampleSumParameters parameters;  // but for addresses
+  ResampleSumParameters parameters;  // except addresses
   Grid grid;
 };
 

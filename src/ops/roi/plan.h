@@ -1,6 +1,6 @@
-// How a GPU pools regions: in how many blocks, with which parameters. Plain data, the same for every GPU
-// backend, which adds addresses and launches. A thread has a number of a grid, or of the image's gradient; a
-// block of kRegionSums threads has a region's gradient.
+// Plan of GPU region pooling: blocks and parameters. Plain data, the same for every GPU backend; the backend
+// adds addresses and launches. A thread computes an element of a grid or of the image's gradient; a block of
+// kRegionSums threads computes a region's gradient.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct RoiParameters {
   void* grid_out;
   void* image_gradient;
   void* roi_gradient;
-  uint32_t count;  // of numbers that are written
+  uint32_t count;  // of elements that are written
   FastDivisor columns, rows, channels;
 };
 
 struct RoiLaunch {
-  RoiParameters parameters = {};  // but for addresses
+  RoiParameters parameters = {};  // except addresses
   Grid grid;
 };
 
-// Grids, of the operators that go forward.
+// Grids of the forward operators.
 RoiLaunch PlanRoiGrids(const RoiProblem& problem);
-// Of the gradient, which are independent of each other.
+// For the gradient's outputs, which are independent of each other.
 RoiLaunch PlanRoiImageGradient(const RoiProblem& problem);
 RoiLaunch PlanRoiGradient(const RoiProblem& problem);
 

@@ -1,14 +1,13 @@
-// How a GPU scatters: in how many blocks, with which parameters. Plain data, the same for every GPU backend,
-// which adds addresses and launches.
+// Plan of a GPU scatter: blocks and parameters. Plain data, the same for every GPU backend; the backend adds
+// addresses and launches.
 //
-// Every position claims the slot that its tuple names; the latest position holds the slot in the end, and all
-// others have lost. Launches that follow each other:
+// Every position claims the slot that its tuple names. The latest position keeps the slot; the others lose
+// it. The launches, in order:
 // - kClear clears the claims.
-// - kPrepare makes claims, and copies the input meanwhile: blocks of both kinds take turns.
-// - kWrite writes the slices of positions that have not lost; or kGather, where slices are contiguous, fills
-// every
-//   slot from the update that holds it or from the input.
-// kSmall does everything in one block, with claims in its own memory.
+// - kPrepare makes the claims and copies the input at the same time: blocks of both kinds alternate.
+// - kWrite writes the slices of positions that kept their slots. If slices are contiguous, kGather replaces
+//   it and fills every slot from the update that holds it or from the input.
+// kSmall does everything in one block, with claims in shared memory.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +27,15 @@ namespace anydml {
 
 inline constexpr uint32_t kScatterThreads = 256;
 inline constexpr uint32_t kScatterSmallThreads = 1024;  // of kSmall, at most
-// The claims that kSmall has room for, and the positions.
+// The maximum numbers of claims and of positions for kSmall.
 inline constexpr uint32_t kSmallEntries = 4096;
 inline constexpr uint32_t kSmallPositions = kSmallEntries / 2;
-// What is cleared at once.
+// The unit of clearing.
 inline constexpr uint64_t kClearBytes = 16;
 
-// Slots are the places where a slice can go, in row-major order: two positions have the same target exactly
-// if they have the same slot. (A tensor has fewer than 2^32 elements, so indices of positions and slots have
-// 32 bits.)
+// Slots are the possible targets of slices, in row-major order: two positions have the same target exactly if
+// they have the same slot. (A tensor has fewer than 2^32 elements, so numbers of positions and slots have 32
+// bits.)
 struct DeviceTuples {
   struct Component {
     uint64_t size;           // of the addressed dimension
@@ -72,11 +71,10 @@ struct ClaimTable {
   };
 
   Kind kind = Kind::kNone;
-  uint32_t count = 0;        // of entries; for kHashed a power of two, at least twice the positions
-  void* entries = nullptr;   // uint32_t, or for kHashed uint64_t
-  uint32_t* lost = nullptr;  // a bit per position; null if only entries are needed
-  uint32_t* first_bad =
-      nullptr;  // the complement of the first position out of range; null when nobody wants to know
+  uint32_t count = 0;             // of entries; for kHashed a power of two, at least twice the positions
+  void* entries = nullptr;        // uint32_t, or for kHashed uint64_t
+  uint32_t* lost = nullptr;       // a bit per position; null if only entries are needed
+  uint32_t* first_bad = nullptr;  // the complement of the first position out of range; null if not requested
 
   uint64_t entry_bytes() const { return kind == Kind::kHashed ? sizeof(uint64_t) : sizeof(uint32_t); }
 };
@@ -84,12 +82,12 @@ struct ClaimTable {
 inline uint64_t LostWords(uint64_t positions) { return (positions + 31) / 32; }
 
 struct ClearParameters {
-  void* words;  // of kClearBytes: the whole of the claims
+  void* words;  // of kClearBytes: all of the claims
   uint64_t count;
 };
 
-// Claims and the copy of the input are independent, and one waits for the cache while the other waits for
-// memory: blocks of both kinds run side by side.
+// Claims and the copy of the input are independent; claims wait for the cache and the copy for memory, so
+// blocks of both kinds run side by side.
 struct PrepareParameters {
   DeviceTuples tuples;
   ClaimTable claims;
@@ -98,7 +96,7 @@ struct PrepareParameters {
   uint64_t copy_blocks;
 };
 
-// Every position that has not lost writes its slice, in units.
+// Every position that kept its slot writes its slice, in units.
 struct WriteParameters {
   DeviceTuples tuples;
   ClaimTable claims;
@@ -113,15 +111,15 @@ struct WriteParameters {
 };
 
 // For contiguous slices: every slot takes its slice from the update that holds it, or from the input, so that
-// nothing is read or written twice. The first slots were already copied, to use the time while claims were
-// made: their updates are written separately.
+// nothing is read or written twice. The first slots were already copied while claims were made; their updates
+// are written separately.
 struct ScatterGatherParameters {
   WriteParameters write;  // claims are kDirect
   const std::byte* input;
   DeviceNest<2> slots;    // input and output, in bytes
   uint32_t units;         // of all slots
-  uint32_t copied_slots;  // the first ones
-  uint64_t write_blocks;  // that write those; the blocks after them fill slots
+  uint32_t copied_slots;  // the first slots
+  uint64_t write_blocks;  // that write the updates of the first slots; the blocks after them fill slots
 };
 
 struct SmallParameters {
@@ -135,7 +133,7 @@ struct ScatterLaunch {
   Parameters parameters;
 };
 
-// The place of a table of claims in the temporary resource.
+// The location of a table of claims in the temporary resource.
 struct ClaimScratch {
   ClaimScratch(const ClaimTable& claims, uint32_t positions);
 
@@ -150,7 +148,7 @@ struct ClaimScratch {
   ScratchLayout::Piece first_bad, lost, entries;
 };
 
-// What the ways to scatter have in common.
+// The part that all ways to scatter share.
 struct ScatterSetup {
   explicit ScatterSetup(const ScatterProblem& problem);
 
@@ -165,7 +163,7 @@ struct ScatterSetup {
   DeviceCopy CopyOf(const KernelArguments& arguments) const;
   // Without claims.
   WriteParameters WriteOf(const KernelArguments& arguments) const;
-  // Sets the largest unit that divides `bytes`, and the slices in such units.
+  // Sets the largest unit that divides `bytes`, and the number of such units per slice.
   void SetUnit(uint64_t bytes, WriteParameters* write) const;
 
   std::string Describe(const DataErrorNote& note) const {
@@ -189,13 +187,13 @@ struct ScatterSetup {
 };
 
 ScatterLaunch<ClearParameters> PlanClear(const ClearParameters& clear, const DeviceTraits& device);
-// Without `claims` it copies only.
+// Without `claims` it only copies.
 ScatterLaunch<PrepareParameters> PlanPrepare(bool claims, const WriteParameters& write,
                                              const DeviceCopy& copy);
 ScatterLaunch<WriteParameters> PlanWrite(const WriteParameters& write);
 ScatterLaunch<ScatterGatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
                                                   const KernelArguments& arguments);
-// Of the slots that `gather` leaves out.
+// The updates of the slots that `gather` leaves out.
 DeviceCopy CopyOfSlots(const ScatterSetup& setup, const ScatterGatherParameters& gather);
 ScatterLaunch<SmallParameters> PlanSmall(const ScatterSetup& setup, const KernelArguments& arguments);
 

@@ -1,10 +1,10 @@
-// How a GPU does softmax: which kernel, in how many blocks, with which parameters. Plain data, the same for
-// every GPU backend, which adds addresses and launches.
+// Plan of GPU softmax: kernel, blocks and parameters. Plain data, the same for every GPU backend; the backend
+// adds addresses and launches.
 //
 // - Sets, for any layout: a block takes `columns` sets, with `lanes` threads for each, and reads everything
 //   twice.
-// - Rows, for sets that are rows of units of 16 bytes: kSoftmaxLanes threads or the whole block have a row.
-// - Hardmax, behind an ARGMAX: a thread writes elements, one where the set's position is, zero elsewhere.
+// - Rows, for sets that are rows of 16-byte units: kSoftmaxLanes threads or the whole block process a row.
+// - Hardmax, after an ARGMAX: a thread writes elements: one at the set's position, zero elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace anydml {
 
 inline constexpr uint32_t kSoftmaxThreads = 256;  // of a block that takes sets or writes ones
 inline constexpr uint32_t kSoftmaxLanes = 32;
-// Of rows in registers: so many that several blocks share a multiprocessor.
+// Threads for rows that are kept in registers: few enough for several blocks to share a multiprocessor.
 inline constexpr uint32_t kSoftmaxFewThreads = 512;
 
 struct SoftmaxSetParameters {
@@ -37,7 +37,7 @@ struct SoftmaxSetParameters {
 };
 
 struct SoftmaxSetsPlan {
-  SoftmaxSetParameters parameters = {};  // but for addresses
+  SoftmaxSetParameters parameters = {};  // except addresses
   Grid grid;
 };
 SoftmaxSetsPlan MakeSoftmaxSetsPlan(const SoftmaxProblem& problem);
@@ -54,12 +54,12 @@ struct SoftmaxRowParameters {
 
 // For inputs and outputs at multiples of 16 bytes.
 struct SoftmaxRowsPlan {
-  SoftmaxRowParameters parameters = {};  // but for addresses
-  // That each thread keeps in registers; 0 where a row is too long for that and is read twice.
+  SoftmaxRowParameters parameters = {};  // except addresses
+  // Units that each thread keeps in registers; 0 if a row is too long for that and is read twice.
   uint32_t units_per_thread = 0;
   Grid grid;
 };
-// Why a set is no row of whole units; empty where it is.
+// The reason why a set is not a row of whole units; empty if it is.
 std::string WhyNoSoftmaxRows(const SoftmaxProblem& problem);
 SoftmaxRowsPlan MakeSoftmaxRowsPlan(const SoftmaxProblem& problem);
 
@@ -68,14 +68,14 @@ struct HardmaxParameters {
   void* output;
   DeviceNest<2> sets;      // of positions and the output
   DeviceNest<1> elements;  // of the output, in the order of positions
-  FastDivisor inner;       // number of contiguous ones: sets, or a set's elements
+  FastDivisor inner;       // number of contiguous ones: sets, or elements of a set
   uint64_t count;
   bool sets_first;  // neighbours belong to different sets
 };
 
 struct HardmaxPlan {
-  HardmaxParameters parameters = {};  // but for addresses
-  Grid grid;                          // whose threads go on with further elements
+  HardmaxParameters parameters = {};  // except addresses
+  Grid grid;                          // whose threads continue with further elements
 };
 HardmaxPlan MakeHardmaxPlan(const LoopNest<2>& sets, const LoopNest<1>& elements, const DeviceTraits& device);
 

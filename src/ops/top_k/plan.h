@@ -1,8 +1,8 @@
-// How a GPU selects the K best of sequences: what kernels are given, and the plan of the kernel that takes
-// every problem. Plain data, the same for every GPU backend, which adds addresses and launches.
+// Plan of GPU TOP_K: the parameters of its kernels, and the plan of the kernel that takes every problem.
+// Plain data, the same for every GPU backend; the backend adds addresses and launches.
 //
-// Rounds: a block takes a sequence. Each round reads all of it and puts the next places in order, as many as
-// its list has room for, by a bitonic sort in the block's memory.
+// Rounds: a block takes a sequence. Each round reads the whole sequence and determines the next ranks, as
+// many as its list in shared memory holds, by a bitonic sort.
 #pragma once
 
 #include <cstddef>
@@ -40,24 +40,24 @@ struct TopKSequences {
   LoopNest<3> nest;
 };
 
-// Everything except the buffers.
+// The parameters without the buffers.
 TopKSequences TopKSequencesOf(const TopKProblem& problem);
-// With them.
+// The parameters with the buffers.
 TopKSequences Bind(TopKSequences all, const KernelArguments& arguments);
 
 // Whether every sequence is contiguous and begins at a multiple of 16 bytes (as buffers do).
 bool SequencesAreAligned(const TopKSequences& all, uint32_t element_bytes);
 
 inline constexpr uint32_t kTopKRoundThreads = 1024;
-// Candidates of a round; the list and an equally long spare are in the block's memory.
+// Candidates per round; the list and an equally long spare list are in shared memory.
 inline constexpr uint32_t kTopKRoundCapacity = 4096;
 
-// Of a candidate: a key above an index.
+// The size of a candidate: a key above an index.
 constexpr uint32_t CandidateBytes(uint32_t element_bytes) { return element_bytes == 8 ? 16 : 8; }
 
 struct TopKRoundsPlan {
-  TopKSequences sequences = {};  // but for the buffers
-  Grid grid;                     // whose blocks go on with further sequences
+  TopKSequences sequences = {};  // except the buffers
+  Grid grid;                     // whose blocks continue with further sequences
 };
 
 TopKRoundsPlan MakeTopKRoundsPlan(const TopKProblem& problem);
