@@ -30,7 +30,7 @@ TEST(ScratchLayout, DoesNotWrap) {
   EXPECT_EQ(layout.bytes(), ~uint64_t{0});
 }
 
-// Writes its number to all of its temporary memory, checks the result of its initialisation, and notes the
+// Fills its temporary memory with its number, checks the result of its initialization, and records the
 // number.
 class TestPart final : public Kernel {
  public:

@@ -238,14 +238,14 @@ TEST_F(Graphs, JoinedWhereTheyAreWritten) {
     Input(join, 2);
     Edge(join, 0, whole, 0);
     Output(whole);
-    Output(second);  // so that it has two readers, one of which is the client
+    Output(second);  // so that it has two readers, one of them the client
     const Result result = RunBoth();
     EXPECT_TRUE(result.Says("node 2 (JOIN): 1 of 3 parts are written where they are joined"))
         << result.explanation;
   }
 }
 
-// What reads one part writes another one: it must not wait for the writers of other parts.
+// The part's reader writes another part: it must not wait for the writers of other parts.
 TEST_F(Graphs, PartsMadeOfAPart) {
   const uint32_t first = Negate(Packed({4, 5}), Packed({4, 5}));
   const uint32_t join = Node("JOIN", {3u, std::vector<TensorDesc>(3, Packed({4, 5})), Packed({4, 15}), 1u});

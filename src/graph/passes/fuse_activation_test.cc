@@ -18,7 +18,8 @@ Bytes WholeNumbers(const TensorDesc& tensor, uint32_t seed) {
   return BytesOf(numbers);
 }
 
-// Constants that products pack at initialisation: read by one, by two, and also by a node that does not pack.
+// Constants that products pack at initialization: with one reader, with two, and with a reader that does not
+// pack.
 TEST(Graph, PackedConstants) {
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 9, 40}),
                    b = Packed(DataType::kFloat32, {1, 1, 40, 24});
@@ -61,7 +62,7 @@ TEST(FuseActivation, ProductsAddAndActivate) {
   }
 }
 
-// An addition may see the product's elements with other dimensions: rows of words, and words of sentences.
+// An addition may view the product's elements with other dimensions: rows of words, or words of sentences.
 TEST(FuseActivation, AdditionsOfOtherDimensions) {
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 6, 4}), b = Packed(DataType::kFloat32, {1, 1, 4, 5});
   const TensorDesc output = Packed(DataType::kFloat32, {1, 1, 6, 5});
@@ -102,7 +103,7 @@ TEST(FuseActivation, PartsOfAJoin) {
   ExpectSame(test, 3);
 }
 
-// The kernel of a product was chosen for its own layout.
+// The product's kernel was chosen for the product's own layout.
 TEST(FuseActivation, LayoutsStay) {
   const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
   const TensorDesc across = Strided(DataType::kFloat32, {1, 1, 4, 4}, {16, 16, 1, 4});
@@ -127,7 +128,7 @@ TEST(FuseActivation, HalvesAreRoundedInBetween) {
   }
 }
 
-// So is CLIP to such numbers, also in the form of CLIP1.
+// The same holds for CLIP to representable limits, also in the form of CLIP1.
 TEST(FuseActivation, HalvesAreClippedToHalves) {
   const TensorDesc square = Packed(DataType::kFloat16, {1, 1, 4, 4});
   const auto scalar = [](float number) {
@@ -204,7 +205,7 @@ TEST(FuseActivation, QuantisedConvolutionsClip) {
   }
 }
 
-// The added tensor is written after the product: both run at the addition's place.
+// The added tensor is written after the product: both run at the addition's position.
 TEST(FuseActivation, WaitsForWhatIsAdded) {
   const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
   GraphUnderTest test;
@@ -242,7 +243,7 @@ TEST(FuseActivation, ConvolutionsTakeABiasPerChannel) {
     return test;
   };
   ExpectSame(build(Strided(DataType::kFloat32, {2, 6, 4, 5}, {0, 1, 0, 0})), 1);
-  ExpectSame(build(output), 2);  // a different number for each element: the two following nodes are one
+  ExpectSame(build(output), 2);  // a different number for each element: the two following nodes form one
                                  // program
 }
 

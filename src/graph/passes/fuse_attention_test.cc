@@ -1,4 +1,5 @@
-// Products with a softmax between them give, as one attention, the results of the separate operators.
+// Products with a softmax between them are fused into one attention, which gives the results of the separate
+// operators.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct AttentionSizes {
 };
 
 enum class Scaling { kAlpha, kLine, kMultiply, kDivide };
-enum class Masking { kNone, kAdd, kMatrix };  // kMatrix: the product's own
+enum class Masking { kNone, kAdd, kMatrix };  // kMatrix: the product's own matrix
 enum class Weighing { kRows, kAxes, kFused };
 
 struct AttentionShape {
@@ -34,8 +35,8 @@ struct AttentionShape {
   std::vector<uint32_t> mask_strides = {0, 0, 0, 1};  // of {batch, heads, queries, keys}
   std::vector<float> mask{};                          // none: random
   Weighing weighing = Weighing::kAxes;
-  bool transposes_keys = true;   // by the product; otherwise keys lie so
-  bool flat = false;             // products see one dimension of all heads
+  bool transposes_keys = true;   // by the product; otherwise keys are stored transposed
+  bool flat = false;             // products see all heads as one dimension
   bool puts_heads_last = false;  // {batch, queries, heads, columns}
 };
 
@@ -238,7 +239,7 @@ TEST(FuseAttention, Masks) {
   }
 }
 
-// Products know one dimension of heads, the mask two.
+// Products have one dimension of heads, the mask has two.
 TEST(FuseAttention, OtherDimensions) {
   ExpectAttention({.masking = Masking::kAdd, .mask_strides = {7, 0, 0, 1}, .flat = true});
   ExpectAttention({.masking = Masking::kAdd, .mask_strides = {35, 0, 7, 1}, .flat = true});
@@ -291,7 +292,7 @@ TEST(FuseAttention, LogitsThatOthersReadStay) {
   EXPECT_EQ(got.outputs, RunGraph(graph.test(), "all").outputs);
 }
 
-// One row of logits, with a step of two tensors that see them as `seen`, and its attention in operators.
+// One row of logits; a step reads two tensors with sizes `seen`; attention in separate operators.
 GraphUnderTest RowOfLogits(const TensorDesc& seen, const TensorDesc& other) {
   GraphUnderTest test;
   const auto numbers = [&](uint64_t count) {
@@ -365,7 +366,7 @@ TEST(FuseAttention, Random) {
     shape.flat = below(2) == 0 && shape.masking != Masking::kMatrix && shape.weighing != Weighing::kFused;
     shape.puts_heads_last = below(2) == 0 && !shape.flat;
     if (shape.weighing == Weighing::kFused) {
-      // Nothing can come between the product and its softmax.
+      // Nothing can be fused between the product and its softmax.
       shape.scaling = Scaling::kAlpha;
       if (shape.masking == Masking::kAdd) shape.masking = Masking::kMatrix;
     } else if (shape.masking == Masking::kMatrix) {

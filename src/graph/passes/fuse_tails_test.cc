@@ -1,5 +1,6 @@
-// A convolution's tail gives the bytes of the separate operators. Kernels that apply it before they store are
-// tested with convolutions (cpu.channels_last) and on GPUs (tests/dml); here both run one after the other.
+// A fused tail of a convolution gives the bytes of the separate operators. Other tests cover kernels that
+// apply the tail before they store (cpu.channels_last, and tests/dml on GPUs); here the convolution and its
+// tail run one after the other.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -62,7 +63,7 @@ struct TailGraph : GraphUnderTest {
   }
 
   DataType type;
-  // Numbers whose sums are exact in any order, because kernels for other layouts add in other orders.
+  // Numbers whose sums are exact in any order, because kernels for other layouts add in a different order.
   bool whole = false;
   std::mt19937 random{7};
 };
@@ -74,7 +75,7 @@ constexpr DeviceTraits kWithUnits = [] {
   return device;
 }();
 
-// Compares the bytes without passes with those of a tail that replaces `taken` nodes.
+// Compares the bytes of a run without passes with those of a run in which a tail replaces `taken` nodes.
 void ExpectTail(const TailGraph& test, size_t taken) {
   const Result want = RunGraph(test, "all");
   for (const bool channels_last : {false, true}) {
@@ -109,7 +110,7 @@ TEST(FuseTails, NormalizedAddedAndLimited) {
       }
       if ((steps & 4) != 0) {
         y = test.Node(Unary("ACTIVATION_RELU", tensor, tensor), {y})[0];
-        // Without an addition it is the convolution's own.
+        // Without an addition, the convolution applies it itself.
         if ((steps & 2) != 0) ++taken;
       }
       test.Output(y);
@@ -118,7 +119,7 @@ TEST(FuseTails, NormalizedAddedAndLimited) {
   }
 }
 
-// Products of few channels, as inverted residuals have: of units, of halves of them, and of other positions.
+// Products with few channels, as in inverted residuals: whole units, half units, and other sizes.
 TEST(FuseTails, OfOneTap) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     for (const Sizes& size : {Sizes{8, 8}, Sizes{6, 10}, Sizes{5, 7}}) {
@@ -135,7 +136,7 @@ TEST(FuseTails, OfOneTap) {
   }
 }
 
-// The tail reads what other convolutions write, and others read what it writes; layouts change with it.
+// The tail reads results of other convolutions, and others read its result; layouts change with it.
 TEST(FuseTails, BetweenConvolutions) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     TailGraph test(type);
@@ -150,7 +151,8 @@ TEST(FuseTails, BetweenConvolutions) {
   }
 }
 
-// One of two convolutions whose results are added takes the addition; it then has inputs of a tail.
+// If the results of two convolutions are added, one convolution takes the addition; the other's result
+// becomes an input of the tail.
 TEST(FuseTails, SumOfTwoConvolutions) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     TailGraph test(type);
@@ -192,7 +194,7 @@ TEST(FuseTails, OthersStay) {
   }
 }
 
-// The result may lie in another order than the sums would have.
+// The result may have another layout than the sums.
 TEST(FuseTails, OutputsInAnotherOrder) {
   const DataType type = DataType::kFloat16;
   TailGraph test(type);

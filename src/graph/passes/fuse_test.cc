@@ -117,7 +117,7 @@ TEST(FuseElements, CastsThereAndBack) {
   }
 }
 
-// The last function gives bits, which the store takes as another number.
+// The last function produces bits, which the store interprets as another number type.
 TEST(FuseElements, BitsAreStoredAsTheNumbersThatTheyAre) {
   const TensorDesc floats = Packed(DataType::kFloat32, {4});
   const TensorDesc bytes = Packed(DataType::kUInt8, {4});
@@ -158,7 +158,7 @@ TEST(FuseElements, WhatOthersReadIsStored) {
   EXPECT_EQ(ElementsOf<float>(result.outputs[1], 5), (std::vector<float>{2, 0, 18, 0, 50}));
 }
 
-// a -> something else -> b, and a -> b: joined, they would need their own result.
+// a -> something else -> b, and a -> b: fused, the node would depend on its own result.
 TEST(FuseElements, NothingStandsBetween) {
   const TensorDesc tensor = Packed(DataType::kFloat32, {1, 1, 1, 4});
   GraphUnderTest test;
@@ -305,7 +305,7 @@ class RandomTree {
     return bytes;
   }
 
-  // A tensor of the type, or of one of its width: from before, or a graph input.
+  // A tensor of the type, or of a type of the same width: an earlier result or a graph input.
   uint32_t Feed(DataType type, TensorDesc* desc) {
     for (int tries = 0; tries < 4 && !tensors_.empty(); ++tries) {
       const auto recent = static_cast<uint32_t>(std::min<size_t>(tensors_.size(), 4));
@@ -323,7 +323,7 @@ class RandomTree {
     return test_.Input(Content(*desc));
   }
 
-  // Reads what is packed in the other order of two dimensions of the same size, or as one that is backwards.
+  // Reads a packed tensor in the other order of two dimensions of the same size, or a reversed tensor.
   void Transpose(TensorDesc* desc) {
     const uint32_t a = Below(desc->rank), b = Below(desc->rank);
     if (desc->sizes[a] == desc->sizes[b]) std::swap(desc->strides[a], desc->strides[b]);

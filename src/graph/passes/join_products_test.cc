@@ -1,4 +1,4 @@
-// Products of one matrix give, joined into one product, the results of the separate ones.
+// Products of the same matrix are joined into one product, which gives the results of the separate products.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace anydml::testing {
 namespace {
 
 enum class Weights { kConstant, kOwned, kBound };
-enum class Added { kNothing, kRow, kMatrix };  // by an operator behind the product, or by the product
+enum class Added { kNothing, kRow, kMatrix };  // by an operator after the product, or by the product
 
 struct LayerShape {
   DataType type = DataType::kFloat32;
@@ -24,12 +24,11 @@ struct LayerShape {
   Weights weights = Weights::kOwned;
   Added added = Added::kRow;
   bool transposes = false;  // weights
-  bool across =
-      false;  // weights lie with their columns as neighbours, the other way round than they are named
-  uint32_t heads = 0;  // the first three are queries, keys and values
+  bool across = false;      // weights are stored transposed relative to their names
+  uint32_t heads = 0;       // the first three are queries, keys and values
 };
 
-// A product of x for each of the columns, and what is made of those: attention, or halves of them.
+// A product of x for each entry of columns, and their consumer: attention, or halves.
 class LayerGraph {
  public:
   using Change = std::function<void(size_t part, OperatorDesc*)>;
@@ -46,7 +45,7 @@ class LayerGraph {
     for (GraphOutput& output : test.graph.outputs) output.element_bytes = BitSize(shape_.type) / 8;
   }
 
-  // What follows result i.
+  // The consumer of result i.
   void Halve(size_t i) {
     const TensorDesc y = Packed(shape_.type, {1, shape_.rows, shape_.columns[i]});
     test.Output(
@@ -148,7 +147,7 @@ void ExpectClose(const Result& got, const Result& want, DataType type) {
   for (size_t o = 0; o < want.outputs.size(); ++o) {
     ASSERT_EQ(got.outputs[o].size(), want.outputs[o].size());
     for (size_t i = 0; i + width <= want.outputs[o].size(); i += width) {
-      // Of values up to 4: FLOAT16 logits and weights are rounded one by one.
+      // For values up to 4: FLOAT16 logits and weights are rounded one by one.
       ASSERT_NEAR(read(got.outputs[o], i), read(want.outputs[o], i),
                   type == DataType::kFloat16 ? 0x1p-7 : 0x1p-18)
           << "output " << o << ", element " << i / width << "\n"
@@ -183,9 +182,9 @@ void ExpectApart(const LayerGraph& graph, DataType type = DataType::kFloat32) {
 TEST(JoinProducts, QueriesKeysAndValues) {
   for (const Weights weights : {Weights::kOwned, Weights::kConstant}) {
     for (const Added added : {Added::kNothing, Added::kRow, Added::kMatrix}) {
-      // One product and attention.
+      // Becomes one product and attention.
       ExpectJoined({.weights = weights, .added = added, .heads = 2}, 2);
-      // A sum is rounded before a row is added: that is a kernel of its own.
+      // A sum is rounded before a row is added, so that the addition needs a kernel of its own.
       ExpectJoined({.type = DataType::kFloat16, .weights = weights, .added = added, .heads = 2},
                    added == Added::kRow ? 3 : 2);
     }
@@ -235,7 +234,7 @@ TEST(JoinProducts, OthersStay) {
   ExpectClose(got, RunGraph(some.test, "all"), DataType::kFloat32);
 }
 
-// Matrices that are there to be added 0 times are not looked at.
+// Matrices that are added with a factor of 0 are ignored.
 TEST(JoinProducts, MatricesThatAreNotAdded) {
   const LayerGraph graph({.added = Added::kMatrix}, [](size_t, OperatorDesc* desc) {
     desc->fields[static_cast<size_t>(FindField(*desc->schema, "Beta"))] = 0.0f;
@@ -262,12 +261,12 @@ TEST(JoinProducts, WeightsThatOthersReadStay) {
   ExpectApart(graph);
 }
 
-// Merging an activation into a product is worth more than joining products.
+// Fusing an activation into a product saves more than joining products.
 TEST(JoinProducts, ActivationsStayWithTheirProducts) {
   LayerGraph graph({.columns = {16, 16}});
   const TensorDesc y = Packed(DataType::kFloat32, {6, 16});
   auto& nodes = graph.test.graph.nodes;
-  for (size_t i = 0; i < 2; ++i) {  // in the place of the multiplications
+  for (size_t i = 0; i < 2; ++i) {  // instead of the multiplications
     GraphNode& node = nodes[nodes.size() - 1 - i];
     const OperatorDesc relu = MakeDesc("ACTIVATION_RELU", {{"InputTensor", y}, {"OutputTensor", y}});
     node.work = GraphOperator{FindImplementation(relu.schema->type), relu};
@@ -284,7 +283,7 @@ TEST(JoinProducts, PackedWeightsAreNotInMemoryTwice) {
   EXPECT_NE(joined.explanation.find("are one product"), std::string::npos);
   constexpr uint64_t kWeights = 3 * 64 * 64 * 4;
   EXPECT_GE(joined.kernel->persistent_bytes(), kWeights);
-  // Panels are filled up, and rows that are added begin at round addresses.
+  // Panels are padded, and added rows begin at aligned addresses.
   EXPECT_LE(joined.kernel->persistent_bytes(), kWeights + kWeights / 4 + 4096);
   for (uint32_t i = 1; i < graph.test.graph.inputs.size(); ++i)
     EXPECT_TRUE(joined.kernel->packs_input(i)) << i;

@@ -1,5 +1,5 @@
-// Tensors between convolutions become channels-last, as a GPU or a CPU with wide vectors prefers, and only
-// strides change: the CPU, which takes any strides, gives the same bytes.
+// Tensors between convolutions become channels-last, as GPUs and CPUs with wide vectors prefer. Only strides
+// change: the CPU, which accepts any strides, gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -70,7 +70,7 @@ class LayoutGraph : public GraphUnderTest {
     return Node(desc, {x})[0];
   }
   uint32_t Abs(uint32_t x, const Sizes& sizes) { return AbsFrom(x, sizes, sizes); }
-  // Reads the elements with other sizes.
+  // Reads the elements with different sizes.
   uint32_t AbsFrom(uint32_t x, const Sizes& input, const Sizes& output) {
     return Node(MakeDesc("ELEMENT_WISE_ABS",
                          {{"InputTensor", Packed(kFloat, input)}, {"OutputTensor", Packed(kFloat, output)}}),
@@ -91,8 +91,8 @@ class LayoutGraph : public GraphUnderTest {
                 {x, y})[0];
   }
 
-  // The graph as a device gets it: optionally after the other passes, then after layouts. Returns how many
-  // tensors have another layout.
+  // Compiles the graph as for a device: optionally with the other passes first, then with layouts. Returns
+  // the number of tensors whose layout changed.
   size_t Lay(const DeviceTraits& device, bool with_other_passes = false) {
     if (with_other_passes) {
       EXPECT_TRUE(RunPasses({}, "layouts,tails", &graph).ok());
@@ -119,7 +119,7 @@ void ExpectSame(const LayoutGraph& test, size_t laid_out) {
   }
 }
 
-// Where vectors are as short as rows of images, planes are as good.
+// If vectors are as short as image rows, planar layouts are as fast.
 void ExpectPlanes(const LayoutGraph& test) {
   LayoutGraph same = test;
   EXPECT_EQ(same.Lay(WithLanes(4)), 0u);
@@ -147,7 +147,7 @@ TEST(Layouts, ThreeDimensions) {
   ExpectSame(test, 2);
 }
 
-// Parts are written between each other's channels, where those are whole units.
+// Parts are written into interleaved channels if those are whole units.
 TEST(Layouts, JoinedChannels) {
   LayoutGraph test;
   const Sizes part = {2, 8, 4, 4}, whole = {2, 16, 4, 4};
@@ -164,8 +164,8 @@ TEST(Layouts, JoinedChannels) {
   }
 }
 
-// The layouts of a graph's inputs and outputs must not change, nor those of tensors that are read with other
-// sizes.
+// The layouts of a graph's inputs and outputs must not change, nor those of tensors that are read with
+// different sizes.
 TEST(Layouts, WhatIsPinned) {
   const Sizes sizes = {1, 8, 4, 4};
   LayoutGraph whole;
@@ -185,7 +185,7 @@ TEST(Layouts, WhatIsPinned) {
   }
 }
 
-// Elements without a convolution nearby stay as they are, however long the chain.
+// Element-wise operations with no convolution nearby keep their layout, however long the chain.
 TEST(Layouts, OnlyWhereItPays) {
   const Sizes sizes = {1, 8, 4, 4};
   LayoutGraph test;

@@ -12,7 +12,7 @@ namespace {
 
 using Random = std::mt19937;
 
-// Where the bytes of the elements lie, in order.
+// The byte offsets of the elements, in order.
 std::vector<int64_t> BytesOf(const Places& places) {
   std::vector<int64_t> bytes = {places.offset};
   for (const Places::Loop& loop : places.loops) {
@@ -33,7 +33,7 @@ Places Make(std::vector<Places::Loop> loops, int64_t offset = 0, uint64_t elemen
   return {std::move(loops), offset, element_bytes};
 }
 
-// Strides of the sizes in a random order, now and then with gaps.
+// Strides for the sizes in a random order, sometimes with gaps.
 Places RandomLayout(Random& random, const std::vector<uint64_t>& sizes, uint64_t element_bytes) {
   Places places = Make({}, static_cast<int64_t>(random() % 3 * element_bytes), element_bytes);
   for (const uint64_t size : sizes) places.loops.push_back({size, 0});
@@ -55,7 +55,7 @@ std::vector<uint64_t> RandomSizes(Random& random) {
   return sizes;
 }
 
-// Whatever is found must be right, and enough must be found.
+// Every view that is found must be right, and enough views must be found.
 TEST(Transfer, AgreesWithBruteForce) {
   Random random(1);
   int found = 0;
@@ -111,7 +111,7 @@ TEST(Transfer, ThroughAReshape) {
 TEST(Transfer, OfAPart) {
   const Places here = Make({{4, 4}, {8, 16}});
   const Places there = Make({{4, 32}, {8, 4}}, 128);
-  // Columns 2 and 3 of every other row.
+  // Columns 2 and 3 of every second row.
   ExpectSame(Transfer(here, there, Make({{4, 32}, {2, 4}}, 8)), Make({{4, 8}, {2, 32}}, 128 + 64));
 }
 
@@ -133,7 +133,7 @@ TEST(Transfer, OfOtherElements) {
 TEST(Transfer, NotBeyondTheElements) {
   const Places here = Make({{2, 12}, {2, 4}});
   EXPECT_FALSE(Transfer(here, here, Make({{2, 12}, {3, 4}})).has_value());  // a gap
-  EXPECT_FALSE(Transfer(here, here, Make({{3, 12}})).has_value());          // behind it
+  EXPECT_FALSE(Transfer(here, here, Make({{3, 12}})).has_value());          // after it
   EXPECT_FALSE(Transfer(Make({{2, 4}}, 8), here, Make({{2, 4}})).has_value());
 }
 

@@ -1,4 +1,4 @@
-// Places of temporary tensors: they never overlap, and leave few gaps.
+// Offsets of temporary tensors: they never overlap, and leave few gaps.
 #include "graph/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace anydml {
 namespace {
 
-// As in a graph of `steps` nodes: most results are read soon, some much later; some nodes have scratch
-// memory. Sizes are typical of tensors, or arbitrary.
+// Lifetimes as in a graph of `steps` nodes: most results are read soon, some much later; some nodes have
+// scratch memory. Sizes are typical of tensors, or arbitrary.
 std::vector<Lifetime> RandomLifetimes(uint32_t seed, uint32_t steps) {
   std::mt19937 engine(seed);
   const auto random = [&engine] { return static_cast<uint32_t>(engine()); };
