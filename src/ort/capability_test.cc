@@ -1,4 +1,4 @@
-// Which nodes run together, on graphs that no onnxruntime has made.
+// Partitioning: which nodes run together, on graphs made without onnxruntime.
 #include "ort/capability.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using Groups = std::vector<std::vector<size_t>>;
 
-// Values are floats unless they are declared to be something else.
+// Values are FLOAT unless declared otherwise.
 class GraphMaker {
  public:
   GraphMaker& Node(const std::string& type, std::vector<std::string> inputs, std::vector<std::string> outputs,
@@ -42,7 +42,7 @@ TEST(GroupNodes, EverythingIsOneGroup) {
 }
 
 TEST(GroupNodes, ANodeOfOthersDividesWhatIsBeforeAndAfterIt) {
-  // 0 -> 1 (not ours) -> 2, and 0 -> 3 -> 2: 3 could run with 0 and not after 1.
+  // 0 -> 1 (not claimed) -> 2, and 0 -> 3 -> 2: 3 could run with 0 and not after 1.
   EXPECT_EQ(GraphMaker()
                 .Node("Relu", {"x"}, {"a"})
                 .Node("Strange", {"a"}, {"b"}, true)

@@ -8,8 +8,8 @@
 namespace anydml::ort {
 namespace {
 
-// Larger weights are not copied into the model that onnxruntime reads. Smaller ones must be: it wants to see
-// the elements of shapes and axes.
+// Larger weights are not copied into the model that onnxruntime reads. Smaller ones must be copied:
+// onnxruntime reads the elements of shapes and axes from the model.
 constexpr size_t kMostCopiedBytes = 1024;
 
 }  // namespace
@@ -40,7 +40,7 @@ Status CpuSession::Load() {
 }
 
 Status CpuSession::Configure(OrtSessionOptions* options) {
-  // Its threads would keep AnyDML's from the processors between runs.
+  // Spinning threads would keep the processors from AnyDML between runs.
   ANYDML_RETURN_IF_ERROR(api_.Try(kAddSessionConfigEntry, options, "session.intra_op.allow_spinning", "0"));
   const char* const threads = std::getenv("ANYDML_THREADS");
   constexpr int kMostThreads = 256;  // AnyDML's own limit

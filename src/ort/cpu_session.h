@@ -1,5 +1,5 @@
-// A group of nodes in a session of onnxruntime's own, on its CPU provider: for groups that AnyDML turns out
-// not to be able to run once their sizes are known.
+// A group of nodes in a separate onnxruntime session on the CPU provider: the fallback for groups that AnyDML
+// cannot run once their sizes are known.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class CpuSession {
   CpuSession(const CpuSession&) = delete;
   CpuSession& operator=(const CpuSession&) = delete;
 
-  // `inputs` and `outputs` are in the order of the model's.
+  // `inputs` and `outputs` are in the model's order.
   Status Run(std::span<const onnx::Tensor> inputs, std::vector<onnx::Tensor>* outputs) const;
 
  private:
@@ -31,7 +31,7 @@ class CpuSession {
   const Api api_;
   const onnx::Model& model_;
   Values weights_;
-  OrtEnv* env_ = nullptr;  // the application's: onnxruntime has one, and counts who uses it
+  OrtEnv* env_ = nullptr;  // the application's environment: onnxruntime has one and counts its users
   OrtSession* session_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Groups that AnyDML turns out not to be able to run: onnxruntime's CPU provider does.
+// Groups that AnyDML cannot run once sizes are known fall back to onnxruntime's CPU provider.
 #include "onnx/file/tensor.h"
 #include "ort/plugin_fixture_for_tests.h"
 
@@ -10,8 +10,8 @@ using onnx::Floats;
 
 class OrtFallback : public PluginTest {
  protected:
-  // AnyDML computes the Einsum of inputs of one rank only, and no rank is known before it runs. There are
-  // weights of all kinds: small, and so large that onnxruntime gets them as memory.
+  // AnyDML computes Einsum only if all inputs have the same rank, and ranks are not known before the run.
+  // Weights are of both kinds: small ones, and ones so large that onnxruntime gets them as memory.
   static ModelMaker Broadcast() {
     ModelMaker maker =
         ModelMaker(17)
@@ -63,7 +63,7 @@ TEST_P(OrtFallback, IsAnOption) {
   EXPECT_NE(WhyNotLoaded(Broadcast(), {{"fallback", "yes"}}).find("fallback is \"yes\""), std::string::npos);
 }
 
-// Who wants nothing to run on onnxruntime's CPU provider gets the sentence; unless the option says otherwise.
+// An application that disables the CPU fallback gets the error, unless the plugin's option overrides it.
 TEST_P(OrtFallback, IsNotThereWhereTheCpuProviderIsForbidden) {
   Results results;
   ASSERT_EQ(WhyNotLoaded(Broadcast(), {}, kAllOfIt), "");

@@ -1,5 +1,5 @@
-// Operators in all their forms: what onnxruntime runs without the plugin it runs with it, and nothing is
-// claimed that AnyDML cannot run for the sizes given.
+// Operators in all their forms: every model that onnxruntime runs without the plugin also runs with it, and
+// the plugin claims nothing that AnyDML cannot run for the given sizes.
 #include <gtest/gtest.h>
 
 #include "ort/compare_for_tests.h"
@@ -8,7 +8,7 @@
 namespace anydml::ort {
 namespace {
 
-// Forms, and how many of them AnyDML claims at least: with their sizes, with ranks, with types alone.
+// Forms, and the minimum number that AnyDML claims: with known sizes, with ranks only, with types only.
 struct Family {
   const char* name;
   Forms (*forms)();

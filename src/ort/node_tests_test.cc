@@ -1,5 +1,5 @@
-// All of ONNX's node tests in onnxruntime, with the plugin and without: it runs what ran before, and gives
-// the same.
+// All of ONNX's node tests in onnxruntime, with and without the plugin: every model that ran without it runs
+// with it and gives the same results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr char kFolder[] = "/usr/share/libonnx-testdata/data";
 
-// False where numbers are drawn, where there are values that are no tensors of numbers, or graphs that are
-// not written again.
+// False if the model draws random numbers, has values that are not tensors of numbers, or has graphs that the
+// test cannot write again.
 bool IsPlain(const onnx::Model& model) {
   if (!model.functions.empty() || onnx::DrawsNumbers(model.graph)) return false;
   for (const auto* const values : {&model.graph.inputs, &model.graph.outputs}) {
@@ -27,15 +27,15 @@ bool IsPlain(const onnx::Model& model) {
   return true;
 }
 
-// Where onnxruntime does not give what the test expects and AnyDML does (sizes are rounded before they become
-// a scale; indices count in the given shape), and where numbers are drawn.
+// Models for which AnyDML matches the test's expectations and onnxruntime does not (it rounds sizes before
+// they become a scale; it interprets indices in the given shape), and models that draw random numbers.
 bool DiffersFromOnnx(const std::string& name) {
   return name == "test_resize_downsample_scales_cubic_align_corners" ||
          name == "test_resize_downsample_scales_linear_align_corners" ||
          name == "test_maxunpool_export_with_output_shape" || name.starts_with("test_training_dropout");
 }
 
-// False where the folder has no such set.
+// False if the folder has no such data set.
 bool ReadInputs(const fs::path& data, const onnx::GraphProto& graph, Inputs* out) {
   if (!fs::is_directory(data)) return false;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -60,7 +60,7 @@ std::vector<fs::path> Folders(const char* kind) {
   return folders;
 }
 
-// Folders, and how many of their models AnyDML claims at least.
+// Folders, and the minimum number of their models that AnyDML claims.
 struct Suite {
   const char* folder;
   size_t claimed;

@@ -12,21 +12,20 @@
 namespace anydml::ort {
 namespace {
 
-// What sizes that are not known yet may be: the same number for all, so that they agree with each other; 1
-// agrees with all that broadcast, the last two can be divided and leave room for many dimensions.
+// Guesses for unknown sizes: the same number for all, so that sizes agree with each other. 1 broadcasts with
+// everything; the last two have many divisors and leave room for many dimensions.
 constexpr int64_t kGuesses[] = {64, 1, 24, 12};
-// What the rank may be where it is not known: that of a scalar, of which onnxruntime says no more, to that of
-// a film.
+// Guesses for an unknown rank: from a scalar (onnxruntime then states no shape) to a video.
 constexpr size_t kGuessedRanks[] = {4, 3, 2, 1, 0, 5};
-// How many sizes are tried for a rank.
+// The maximum number of size guesses per rank.
 constexpr size_t kMostTries = 128;
-// Inputs whose elements have to be known are shapes, axes, lengths; what is larger is a wrong guess.
+// Inputs whose elements are needed are shapes, axes, lengths; a larger size is a wrong guess.
 constexpr uint64_t kMostElementBytes = 1 << 12;
 constexpr size_t kMostElementGuesses = 16;
-// Attributes have larger numbers that are no sizes.
+// Larger attribute values are not sizes.
 constexpr int64_t kMostSize = 1 << 20;
 
-// Checks operators by the rules of a feature level.
+// Validates operators at a feature level.
 class CheckingMaker final : public onnx::OperatorMaker {
  public:
   explicit CheckingMaker(uint32_t feature_level) : feature_level_(feature_level) {}
@@ -45,7 +44,7 @@ struct Unknown {
   size_t from_end;  // 1: the last dimension
 };
 
-// Of numbers that may be anything: it wraps.
+// For arbitrary numbers: it wraps.
 int64_t Sum(const std::vector<int64_t>& numbers) {
   return static_cast<int64_t>(std::accumulate(numbers.begin(), numbers.end(), uint64_t{0}));
 }
@@ -58,7 +57,7 @@ onnx::Tensor Filled(onnx::ElementType type, const onnx::Shape& shape,
   return onnx::FromDoubles(type, shape, std::vector<double>(values.begin(), values.end()));
 }
 
-// What the elements of a shape, of axes, of lengths and of the like may be, for a tensor of `first`'s sizes;
+// Guesses for the elements of a needed input (a shape, axes, lengths) if the tensor has `first`'s sizes;
 // `sizes` are those of all inputs.
 std::vector<onnx::Tensor> GuessElements(onnx::ElementType type, const onnx::Shape& shape,
                                         const onnx::Shape& first, const std::set<int64_t>& sizes) {
@@ -125,13 +124,13 @@ Status NodeTrial::TryRank(size_t rank) {
   return TrySizes(shapes);
 }
 
-// Sizes that are in the node: other tensors', attributes', and what lists add up to.
+// Guesses for sizes from the node: sizes of other tensors, attribute values, and sums of lists.
 std::vector<int64_t> NodeTrial::SizesInNode() const {
   std::set<int64_t> sizes;
   for (const onnx::ValueProto& input : model_.graph.inputs) {
     sizes.insert(input.shape.begin(), input.shape.end());
     const auto rank = static_cast<int64_t>(input.shape.size());
-    sizes.insert({rank, 2 * rank});  // of lists with one or two numbers for each dimension
+    sizes.insert({rank, 2 * rank});  // for lists with one or two numbers per dimension
   }
   for (const auto& [name, constant] : model_.graph.initializers) {
     sizes.insert(constant.shape.begin(), constant.shape.end());
@@ -161,7 +160,7 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
   Shapes guessed = shapes;
   std::vector<Unknown> unknown;
   std::map<std::string, size_t> symbols;
-  std::map<size_t, int64_t> others;  // known sizes, by their distance from the end
+  std::map<size_t, int64_t> others;  // known sizes, by their distance from the last dimension
   size_t groups = 0, most_rank = 0;
   for (const onnx::ValueProto& input : model_.graph.inputs) {
     onnx::Shape& shape = guessed[input.name];
@@ -179,7 +178,7 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
 
   Status refused;
   size_t tries = 0;
-  // True when it can be lowered with these sizes.
+  // True if the node can be lowered with these sizes.
   const auto fits = [&](const std::function<int64_t(const Unknown&)>& size) {
     if (++tries > kMostTries || (budget_ == 0 && tries > 1)) return false;
     for (const Unknown& each : unknown) *each.size = size(each);
@@ -197,7 +196,7 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
       return known == others.end() ? guess : known->second;
     };
     if (fits(like_others)) return {};
-    // One dimension is another one, in all inputs or in one.
+    // Replaces one size by another, in all inputs or in one.
     for (const int64_t size : sizes) {
       for (size_t place = 1; place <= most_rank; ++place) {
         if (fits([&](const Unknown& each) { return each.from_end == place ? size : guess; })) return {};

@@ -1,5 +1,5 @@
-// Whether the importer takes a node: it is lowered by itself, for the sizes that onnxruntime has inferred
-// and, where there are none, for guesses.
+// Decides whether the importer supports a node: lowers the node alone, with the sizes that onnxruntime has
+// inferred, and with guesses for unknown sizes.
 #pragma once
 
 #include <map>
@@ -22,18 +22,18 @@ class NodeTrial {
   NodeTrial(const Api& api, const Graph& graph, const GraphNode& node, uint32_t feature_level,
             size_t* budget);
 
-  // Fails with the reason if no sizes are found for which it can be lowered.
+  // Fails with the reason if the node cannot be lowered with any of the sizes tried.
   Status Run();
 
  private:
-  using Shapes = std::map<std::string, onnx::Shape>;             // of inputs that are no constants
-  using Elements = std::map<onnx::ValueId, const onnx::Tensor>;  // of inputs that have to be known
+  using Shapes = std::map<std::string, onnx::Shape>;             // of inputs that are not constants
+  using Elements = std::map<onnx::ValueId, const onnx::Tensor>;  // of inputs whose elements are needed
 
   Status TryRank(size_t rank);
   std::vector<int64_t> SizesInNode() const;
   Status TrySizes(const Shapes& shapes);
   Status TryElements(const Shapes& shapes);
-  // `needed` are those values whose elements it cannot be lowered without.
+  // `needed`: the values whose elements lowering requires.
   Status Lower(const Shapes& shapes, const Elements& elements, std::vector<onnx::ValueId>* needed);
 
   const uint32_t feature_level_;

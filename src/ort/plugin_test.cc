@@ -1,4 +1,4 @@
-// The plugin in onnxruntime: what models give with it, and what onnxruntime's own CPU provider gives.
+// The plugin in onnxruntime: its results for models, against those of onnxruntime's own CPU provider.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -130,7 +130,7 @@ TEST_P(OrtPlugin, ComputesInLoops) {
   for (const int64_t count : {0, 1, 5}) Compare({{"x", Floats({2}, {1, -2})}, {"n", Ints({}, {count})}});
 }
 
-// onnxruntime computes it: it puts the function in the node's place, and what is in its body with it.
+// onnxruntime computes it: it inlines the function, including the nodes of its body.
 TEST_P(OrtPlugin, LeavesBodiesOfFunctionsToOthers) {
   onnx::GraphProto body = ModelMaker(17)
                               .Input("item", ElementType::kFloat, {2})
@@ -152,7 +152,7 @@ TEST_P(OrtPlugin, LeavesBodiesOfFunctionsToOthers) {
   Compare({{"x", Floats({2}, {1, -2})}});
 }
 
-// onnxruntime says what is around a body for one level; for more the model's file does.
+// onnxruntime names the outer values of a body for one level; for deeper levels the model file does.
 TEST_P(OrtPlugin, LeavesWhatIsDeepInBodiesOfFunctionsToOthers) {
   const auto branch = [](const std::string& type) {
     onnx::GraphProto graph = ModelMaker(17)
@@ -283,14 +283,14 @@ TEST_P(OrtPlugin, FailuresAreSentences) {
   const std::string sentence =
       session_->Run({{"x", Floats({2}, {1, 2})}, {"y", Floats({3}, {1, 2, 3})}}, &results).message();
   EXPECT_NE(sentence.find("Add-17"), std::string::npos) << sentence;
-  Compare({{"x", Floats({2}, {1, 2})}, {"y", Floats({2}, {3, 4})}});  // and it goes on
+  Compare({{"x", Floats({2}, {1, 2})}, {"y", Floats({2}, {3, 4})}});  // and the next run succeeds
 }
 
 TEST_P(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
   ASSERT_EQ(WhyNotLoaded(Layer(), {{"adapter", adapter_}, {"feature_level", "5.0"}}, kAllOfIt), "");
   Results results;
   EXPECT_EQ(session_->Run({{"x", Floats({1, 2}, {1, 1})}}, &results).message(), "");
-  // GELU came with 5.1: before, onnxruntime computes it.
+  // GELU came with feature level 5.1: below it, onnxruntime computes it.
   const ModelMaker gelu =
       ModelMaker(20).Input("x", ElementType::kFloat, {2}).Node("Gelu", {"x"}, {"y"}).Output("y");
   EXPECT_EQ(WhyNotLoaded(gelu, {}, kAllOfIt), "");
@@ -309,7 +309,7 @@ TEST_P(OrtPlugin, HalfPrecisionIsAnOption) {
   }
 }
 
-// A node whose inputs' rank nobody knows is ours if DirectML takes its type at some rank.
+// A node whose inputs have unknown rank is claimed if DirectML supports its type at some rank.
 TEST_P(OrtPlugin, RanksThatAreNotKnown) {
   const auto tanh = [](ElementType type) {
     ModelMaker maker = ModelMaker(17).Input("x", type, {}).Node("Tanh", {"x"}, {"y"}).Output("y", type);
@@ -326,7 +326,7 @@ TEST_P(OrtPlugin, RanksThatAreNotKnown) {
   Compare({{"x", onnx::MakeTensor(ElementType::kDouble, {2}, {bytes.begin(), bytes.end()})}});
 }
 
-// Fields of protocol buffers: a message in another one, and a number.
+// Protocol buffer fields: an embedded message, and a number.
 std::string Message(char field, const std::string& bytes) {
   return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(bytes.size())} + bytes;
 }
@@ -336,7 +336,7 @@ TEST_P(OrtPlugin, WeightsBesideTheModelAreMapped) {
   const auto entry = [](const std::string& key, const std::string& value) {
     return Message(13, Message(1, key) + Message(2, value));
   };
-  // A TensorProto of 2 floats; appended to a model, it is merged with that model's graph.
+  // A TensorProto of 2 floats. Appended to a model, it merges with that model's graph.
   const std::string tensor = Number(1, 2) + Number(2, 1) + Message(8, "w") +
                              entry("location", "weights.bin") + entry("offset", "64") + entry("length", "8") +
                              Number(14, 1);
