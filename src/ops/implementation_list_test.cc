@@ -1,4 +1,4 @@
-// The choice of an implementation, the fallback on the host, and the registry of operators.
+// The choice of an implementation, the fallback to the host, and the registry of operators.
 #include "ops/implementation_list.h"
 
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST(HostFallback, RunsWhatTheDeviceLacks) {
   ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
   EXPECT_EQ(out.implementation, "abacus.small");
 
-  // A problem that no implementation of the family takes, and a family that the column does not have.
+  // A problem that no implementation of the family takes, and a family that the column lacks.
   problem.input.sizes[1] = problem.output.sizes[1] = 4;
   ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
   EXPECT_EQ(out.implementation, "host:cpu.blocks");
@@ -145,9 +145,9 @@ TEST(HostFallback, RunsWhatTheDeviceLacks) {
                                   "host:cpu.blocks: chosen, on the host: "))
       << out.explanation;
   KernelArguments nothing;
-  EXPECT_EQ(out.kernel->Run(nothing).code(), Code::kUnsupported);  // no stream that could copy operands
+  EXPECT_EQ(out.kernel->Run(nothing).code(), Code::kUnsupported);  // no stream to copy operands in
 
-  // Forces the fastest host implementation or a named one; neither works for parts of a kernel or while
+  // Forces the fastest host implementation, or a named one. Neither works for parts of a kernel or while
   // fallback is forbidden.
   problem = SmallSoftmax();
   context.implementation = "host:";
@@ -165,7 +165,7 @@ TEST(HostFallback, RunsWhatTheDeviceLacks) {
   EXPECT_FALSE(ChooseKernel(problem, context.ForPart(), &out).ok());
 }
 
-// What an operator does not state, a graph would do without, in silence.
+// A graph would silently not use a trait that an operator fails to state.
 TEST(Registry, OperatorsStateTheirTraits) {
   for (const Operator* op : ImplementedOperators()) {
     const OperatorTraits& traits = op->traits;
@@ -190,7 +190,7 @@ TEST(Registry, EveryOperatorOfTheSchemaIsThereAndEndsWithTheReference) {
     ASSERT_NE(FindOperator(op->type), nullptr);
     EXPECT_EQ(FindImplementation(op->type), op);
     EXPECT_STREQ(ImplementationNames(*op).back(), "cpu.reference");
-    // TakesEverything, and the choice itself, rely on the order.
+    // TakesEverything and the choice rely on the order.
     EXPECT_STREQ(HostColumn().NamesOf(op->family).back(), "cpu.reference") << op->family;
   }
   EXPECT_EQ(FindImplementation(0), nullptr);

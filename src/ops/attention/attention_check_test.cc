@@ -1,4 +1,4 @@
-// What attention refuses, and what it says about it.
+// Invalid attention descriptions and their error messages.
 #include <gtest/gtest.h>
 
 #include "ops/attention/attention_builder.h"

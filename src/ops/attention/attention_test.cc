@@ -1,4 +1,4 @@
-// MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 against numbers worked out by hand.
+// MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1 against results computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ void ExpectNear(const Numbers& got, const Numbers& want) {
   for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-5) << "element " << i;
 }
 
-// Queries of 0 do not care for keys: each value has the same weight.
+// Queries of 0 give all keys the same weight.
 Attention Average(const Numbers& values) {
   const auto keys = static_cast<uint32_t>(values.size());
   Attention attention(1);
@@ -46,7 +46,7 @@ TEST(Attention, WeightsAreTheSoftmaxOfScaledProducts) {
 TEST(Attention, HeadsLieSideBySide) {
   Attention attention(2);
   const float ln3 = std::log(3.0f);
-  // Head 0 has logits 0 and ln 3, head 1 the other way round; values have two columns for each head.
+  // Head 0 has logits 0 and ln 3, head 1 ln 3 and 0; values have two columns per head.
   attention.Give("QueryTensor", {1, 1, 2}, Numbers{1, 1})
       .Give("KeyTensor", {1, 2, 2}, Numbers{0, ln3, ln3, 0})
       .Give("ValueTensor", {1, 2, 4}, Numbers{4, 8, 4, 8, 0, 4, 0, 4})
@@ -101,7 +101,7 @@ TEST(Attention, ThePastMayBeAll) {
 TEST(Attention, BiasesAreAddedToWhatIsNew) {
   const float ln3 = std::log(3.0f);
   Attention attention(1);
-  // Biased queries are 1, biased keys 0 and ln 3 (behind a past one of 0), biased values 4 and 8.
+  // Biased queries are 1, biased keys 0 and ln 3 (after a past key of 0), biased values 4 and 8.
   attention.Give("QueryTensor", {1, 1, 1}, Numbers{-1})
       .Give("KeyTensor", {1, 2, 1}, Numbers{-1, ln3 - 1})
       .Give("ValueTensor", {1, 2, 1}, Numbers{1, 5})
@@ -127,7 +127,7 @@ TEST(Attention, Masks) {
   ExpectNear(Average(values).Mask(kEndStart, {2, 1}, {3, 1}).Run(), {4});
   ExpectNear(Average(values).Mask(kLengthStartEnd, {5}, {2, 0, 1, 0, 2}).Run(), {2});
   ExpectNear(Average(values).Mask(kBoolean, {1, 1, 1, 4}, {1, 0, 0, 1}).Run(), {6});
-  // A row that is hidden altogether is what it would be without a mask.
+  // A fully masked row gives the same result as without a mask.
   ExpectNear(Average(values).Mask(kLength, {1, 1}, {0}).Run(), {5});
   ExpectNear(
       Average(values).Mask(kBoolean, {1, 1, 1, 4}, {0, 0, 0, 0}).Set("MaskFilterValue", -INFINITY).Run(),
@@ -172,7 +172,7 @@ Numbers Eighths(size_t count, size_t step) {
   return numbers;
 }
 
-// More than one block of queries, more keys than are taken at a time, and parts of keys.
+// More than one block of queries, more keys than one step takes, and partial blocks of keys.
 TEST(Attention, LongSequences) {
   constexpr uint32_t kHeads = 4, kKeyHeads = 2, kSize = 32;
   for (const auto& [queries, keys] : {std::pair(150u, 331u), std::pair(1u, 1500u), std::pair(3u, 701u)}) {
@@ -186,7 +186,7 @@ TEST(Attention, LongSequences) {
   }
 }
 
-// As many heads as make a GPU's blocks have queries of their own, with more than one tile of keys.
+// So many heads that each GPU block has its own queries, with more than one tile of keys.
 TEST(Attention, ManyHeadsOfFloats) {
   constexpr uint32_t kHeads = 140, kQueries = 9, kKeys = 137;
   for (const auto& [size, value_size] : {std::pair(64u, 40u), std::pair(104u, 128u)}) {
@@ -200,8 +200,8 @@ TEST(Attention, ManyHeadsOfFloats) {
   }
 }
 
-// More than one tile of queries and of keys, rows that fill a tile's columns and such that do not; few heads,
-// whose keys the warps of a GPU's blocks share, in one or several rounds, and many.
+// More than one tile of queries and of keys; rows that fill a tile's columns and rows that do not; many
+// heads, and few heads whose keys are divided among a GPU block's warps, in one or several rounds.
 TEST(Attention, LongSequencesOfHalves) {
   struct Sizes {
     uint32_t heads, queries, keys;
@@ -221,7 +221,7 @@ TEST(Attention, LongSequencesOfHalves) {
   }
 }
 
-// As many keys as cuDNN asks for, and heads of queries that share them; rows of all heads side by side.
+// As many keys as cuDNN requires, with key heads shared by several query heads; rows contain all heads.
 TEST(Attention, ManyKeysOfHalves) {
   constexpr uint32_t kHeads = 2, kQueries = 17;
   for (const auto& [keys, size, value_size] : {std::tuple(2048u, 128u, 128u), std::tuple(2115u, 64u, 40u)}) {
@@ -255,7 +255,7 @@ TEST(Attention, LongSequencesOfHalvesBehindAPast) {
   }
 }
 
-// What every implementation leaves in outputs that have content before.
+// Outputs that have content before the run: what every implementation must leave unchanged.
 void ExpectOutputs(const Attention& attention, const std::vector<Bytes>& before,
                    const std::vector<Numbers>& want) {
   const OperatorDesc& desc = attention.desc();
@@ -299,7 +299,7 @@ void ExpectOutputs(const Attention& attention, const std::vector<Bytes>& before,
   }
 }
 
-// Rows that nobody has written are NaN: they are neither read nor written.
+// Unused rows hold NaN: they must be neither read nor written.
 TEST(Attention, WithLengthsThePastIsInThePresentOutputs) {
   Attention attention(2, 1);
   attention.Shape("QueryTensor", {2, 2, 2})
@@ -315,13 +315,13 @@ TEST(Attention, WithLengthsThePastIsInThePresentOutputs) {
   ExpectOutputs(attention,
                 {Bytes(attention.desc().outputs()[0]->total_bytes), Scattered(present, keys),
                  Scattered(present, values)},
-                // A query sees the keys up to its own.
+                // Causal: a query sees the keys up to its own position.
                 {{3, 3, 4, 4, 2, 2, 3, 3},
                  {8, 9, 1, 2, kNan, 3, 4, kNan, kNan, kNan},
                  {1, 3, 5, 7, kNan, 2, 4, kNan, kNan, kNan}});
 }
 
-// Values of keys behind a query's own are not looked at: 0 times infinity would be NaN.
+// Values of later keys are not read: 0 times infinity would be NaN.
 TEST(Attention, InfinitiesBehindAQueryAreNotSeen) {
   constexpr uint32_t kPast = 2, kRoom = 5;
   for (const uint32_t queries : {2u, 9u, 300u}) {

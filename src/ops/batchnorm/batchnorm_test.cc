@@ -1,4 +1,4 @@
-// Batch normalisation and its gradients against numbers worked out by hand or in FLOAT64, and their refusals.
+// Batch normalization and its gradients against results computed by hand or in FLOAT64, and error messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ TEST(BatchNorm, Inference) {
   Expect("BATCH_NORMALIZATION",
          {x, per_channel(2, 5), per_channel(0.25f, 3.75f), per_channel(1, 4), per_channel(0, 10)},
          {{"Epsilon", 0.25f}}, {Shaped(F32({-1.4142135f, 0, 1.4142135f, 10, 12, 14}), {1, 2, 1, 3})}, 1);
-  // Every parameter broadcasts in its own way.
+  // Each parameter broadcasts in a different way.
   Expect("BATCH_NORMALIZATION",
          {x, Shaped(F32({1, 2, 3}), {1, 1, 1, 3}), Shaped(F32({4}), {1, 1, 1, 1}), per_channel(2, 4),
           Shaped(F32({0, 1, 2, 3, 4, 5}), {1, 2, 1, 3})},
@@ -31,7 +31,7 @@ TEST(BatchNorm, VariancesThatAreNone) {
 }
 
 TEST(BatchNorm, Halves) {
-  // 2048 + 1 is no half; the difference that follows is.
+  // FLOAT16 cannot represent 2048 + 1, but it can represent the difference that follows.
   Expect("BATCH_NORMALIZATION", {F16({2049.f - 1}), F16({-1}), F16({1}), F16({1}), F16({-2048})}, {},
          {F16({1})});
 }
@@ -60,7 +60,7 @@ TEST(BatchNorm, Gradients) {
          {Shaped(F32({1, -1.5f, 0.5f}), {1, 3}), one(-1), one(1)}, 4);
 }
 
-// Sets long enough to be shared between threads, of neighbours and across them.
+// Sets long enough to be divided among threads, along and across contiguous elements.
 TEST(BatchNorm, LongSets) {
   constexpr uint32_t kLong = 100003;
   for (const bool is_row : {true, false}) {
@@ -141,7 +141,7 @@ TEST(BatchNormCheck, Refusals) {
       "2");
 }
 
-// Rows of whole units and others, in one part and in several.
+// Rows with whole units and with partial units, in one part and in several.
 TEST(BatchNorm, LongRows) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -184,7 +184,7 @@ TEST(StreamCopy, AllLengths) {
   }
 }
 
-// The target begins at a cache line; nothing is written outside the block.
+// The target begins at a cache line; bytes outside the block are not written.
 template <typename T>
 void ExpectTurned(uint64_t rows, uint64_t columns, uint64_t height, TransposeTo where) {
   const uint64_t width = (columns + 63) / 32 * 32;
@@ -208,8 +208,8 @@ TEST(TransposeBlock, AnySize) {
     for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100, 245}) {
       for (const auto where :
            {TransposeTo::kTile, TransposeTo::kTiles, TransposeTo::kTensor, TransposeTo::kStream}) {
-        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // columns whose lines map to the same
-                                                                    // cache sets
+        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // columns whose cache lines map
+                                                                    // to the same set
           ExpectTurned<uint16_t>(rows, columns, height, where);
           ExpectTurned<uint32_t>(rows, columns, height, where);
         }

@@ -1,4 +1,4 @@
-// Convolutions of channels-last tensors, by the kernels for them.
+// The channels-last convolution kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::vector<Bytes> InputsOf(const OperatorDesc& desc) {
   return inputs;
 }
 
-// More steps than a piece has, more pixels than a block has, partial vectors, several images.
+// More steps than a block of steps has, more pixels than a block has, partial vectors, several images.
 TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
   const LastLayer kLayers[] = {
       {{1, 800, 3, 3}, {10, 800, 3, 3}, {1, 10, 3, 3}, 1, 1},
@@ -69,7 +69,7 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       {{2, 9, 40, 23}, {35, 9, 5, 5}, {2, 35, 20, 12}, 2, 2},
       {{1, 100, 9, 9}, {100, 1, 3, 3}, {1, 100, 9, 9}, 1, 1, 100},
       {{2, 700, 7, 8}, {700, 1, 5, 5}, {2, 700, 4, 4}, 2, 2, 700},
-      // No pixel has all taps of a row, and each has other taps than all before it.
+      // No pixel has all taps of a row, and each pixel has other taps than all pixels before it.
       {{4, 8, 8, 8}, {16, 8, 9, 9}, {4, 16, 16, 16}, 1, 8},
       {{1, 8, 4, 4, 4}, {16, 8, 5, 5, 5}, {1, 16, 8, 8, 8}, 1, 4},
   };
@@ -92,7 +92,7 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
   }
 }
 
-// Phases of backward convolutions begin inside of their input.
+// Phases of backward convolutions begin inside their input.
 TEST(ConvolutionChannelsLast, Phases) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     OperatorDesc desc = LastConvolution(type, {{1, 8, 16, 16}, {8, 16, 1, 1}, {1, 16, 15, 16}});
@@ -124,8 +124,8 @@ TEST(ConvolutionChannelsLast, IsChosen) {
   EXPECT_EQ(chosen(LastConvolution(DataType::kFloat16, depthwise)), "cpu.depthwise_channels_last");
 }
 
-// A kernel that applies the tail before it stores gives the bytes of a convolution followed by operators:
-// channels-last, from and to planes, and with the added tensor in either layout.
+// A kernel that applies the tail before it stores gives the same bytes as a convolution followed by the
+// operators: for channels-last and planar tensors, and with the added tensor in either layout.
 TEST(ConvolutionChannelsLast, Tails) {
   const LastLayer kLayers[] = {{{2, 40, 9, 7}, {70, 40, 3, 3}, {2, 70, 9, 7}, 1, 1},
                                {{1, 20, 16, 17}, {48, 20, 1, 1}, {1, 48, 16, 17}},
@@ -204,7 +204,7 @@ TEST(ConvolutionChannelsLast, Tails) {
   EXPECT_GT(in_place_count, 20u);
 }
 
-// Taps outside the input are not multiplied: an infinite weight gives no NaN there.
+// Taps outside the input are not multiplied: an infinite weight must not give NaN there.
 TEST(ConvolutionChannelsLast, InfiniteWeightsAreNotMultipliedByPadding) {
   const struct {
     LastLayer layer;

@@ -1,4 +1,4 @@
-// What convolutions refuse, and the messages.
+// Invalid convolutions and their error messages.
 #include <gtest/gtest.h>
 
 #include "ops/convolution/convolution_test_support.h"
@@ -52,7 +52,7 @@ TEST(ConvolutionCheck, Windows) {
       Refusal({1, 1, 5}, {1, 1, 3}, {1, 1, 9}, {.backward = true, .stride = 2, .padding = 6}),
       "CONVOLUTION: StartPadding[0] and EndPadding[0] are 6 and 6 but together must be less than 11, what "
       "InputTensor.Sizes[2] = 5 makes without them");
-  // Or exist only because of the output padding that their size implies.
+  // Or they may exist only because of the output padding that their size implies.
   EXPECT_EQ(Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 1}, {.backward = true, .stride = 2, .padding = 1}), "");
   EXPECT_EQ(
       Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 2}, {.backward = true, .stride = 2, .padding = 1}),
@@ -60,7 +60,7 @@ TEST(ConvolutionCheck, Windows) {
       "InputTensor.Sizes[2] = 1 makes without them");
 }
 
-// Products of two numbers of 32 bits, and sums of such.
+// Products and sums that exceed 32 bits.
 TEST(ConvolutionCheck, SizesThatNeedAll64Bits) {
   EXPECT_EQ(
       Refusal({1, 1, 8}, {1, 1, kMost}, {1, 1, 8}, {.dilation = kMost}),

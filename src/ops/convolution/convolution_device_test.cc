@@ -17,8 +17,7 @@ Sizes BiasSizes(const Sizes& output) {
   return sizes;
 }
 
-// Enough outputs for the large tiles of devices' kernels. Sums of eighths are exact, so all must give the
-// bytes of the general kernel.
+// Enough outputs for the large tiles of device kernels.
 TEST(Convolution, LargeTilesOfDevices) {
   const struct {
     Sizes input;
@@ -32,7 +31,7 @@ TEST(Convolution, LargeTilesOfDevices) {
       {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{32, 256, 14, 14}, 256, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
-      // Many steps and few outputs: several blocks share the steps.
+      // Many steps and few outputs: several blocks divide the steps.
       {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
@@ -78,7 +77,7 @@ TEST(Convolution, PhasesOfDevices) {
   const struct {
     Sizes input;
     uint32_t outputs, taps, stride, dilation, padding;
-    uint32_t more = 0;  // outputs behind those that the formula gives
+    uint32_t more = 0;  // outputs beyond those that the formula gives
     uint32_t groups = 1;
   } kCases[] = {
       {{1, 64, 64, 64}, 32, 2, 2, 1, 0},  {{2, 128, 16, 16}, 64, 4, 2, 1, 1},
@@ -118,12 +117,12 @@ TEST(Convolution, PhasesOfDevices) {
   }
 }
 
-// Channels first and last, as large as makes blocks share whole channels, or tiles of them.
+// Channels first and last, large enough that blocks divide whole channels or tiles of them.
 TEST(Convolution, DepthwiseOfDevices) {
   const struct {
     Sizes input;
     bool channels_last;
-    uint32_t gap = 0;  // behind a pixel's channels
+    uint32_t gap = 0;  // after a pixel's channels
   } kCases[] = {{{16, 1321, 12, 12}, false},  {{24, 360, 28, 28}, false}, {{9, 245, 40, 56}, false},
                 {{24, 328, 29, 31}, true},    {{4, 96, 100, 70}, true},   {{24, 324, 28, 28}, true},
                 {{24, 320, 28, 27}, true, 8}, {{32, 144, 56, 56}, true},  {{1, 144, 56, 56}, true},
@@ -166,8 +165,8 @@ TEST(Convolution, DepthwiseOfDevices) {
   }
 }
 
-// Channels in multiples of 64, in planes and channels-last, with partial tiles, and with steps that blocks
-// share.
+// Channels in multiples of 64, planar and channels-last, with partial tiles, and with steps that blocks
+// divide.
 TEST(Convolution, StepsOfDevices) {
   const struct {
     Sizes input, filter, output;
@@ -182,7 +181,8 @@ TEST(Convolution, StepsOfDevices) {
                 {{9, 128, 20, 20}, {200, 128, 1, 1}, {9, 200, 20, 20}}};
   std::mt19937_64 random(TestSeed());
   for (const auto& c : kCases) {
-    for (const uint32_t order : {0u, 1u, 2u}) {  // planes; neighbours; neighbours with others between pixels
+    // planar; channels-last; channels-last with gaps between pixels
+    for (const uint32_t order : {0u, 1u, 2u}) {
       OperatorDesc desc = Convolution(c.input, c.filter, c.output, c.attributes);
       const auto names = RunnableImplementations(desc);
       if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
@@ -215,8 +215,7 @@ TEST(Convolution, StepsOfDevices) {
   }
 }
 
-// FLOAT32 images of up to four channels, as networks begin with: the last tiles are not full, in all
-// directions.
+// FLOAT32 images of up to four channels, as in first layers: the last tiles are partial in all dimensions.
 TEST(Convolution, FewChannelsOfDevices) {
   const struct {
     Sizes input;
@@ -264,8 +263,8 @@ TEST(Convolution, FewChannelsOfDevices) {
   }
 }
 
-// FLOAT16 planes in whole units with three taps in a row: tiles of every width, partial in all directions,
-// strips of long rows, filters that stay in shared memory, packed by blocks or not, and filters that do not.
+// Planar FLOAT16 in whole units with three taps in a row: tiles of every width, partial in all dimensions;
+// strips of long rows; filters that fit in shared memory (packed by blocks or not) and filters that do not.
 TEST(Convolution, PlanesOfDevices) {
   const struct {
     Sizes input;
@@ -307,8 +306,8 @@ TEST(Convolution, PlanesOfDevices) {
   }
 }
 
-// One tap of few channels, in planes and with channels as neighbours: as many positions as make blocks have
-// several tiles, and few.
+// One tap of few channels, planar and channels-last: with enough positions for several tiles per block, and
+// with few.
 TEST(Convolution, PointsOfDevices) {
   const struct {
     Sizes input;

@@ -51,7 +51,7 @@ TEST(Convolution, BackwardSpreadsInputs) {
             (std::vector<float>{1, 10, 102, 20, 200}));
 }
 
-// Phases of one size, whose outputs are put together; with as many taps as steps each input is seen once.
+// Phases of the same size, whose outputs interleave; with as many taps as steps, each input is read once.
 TEST(Convolution, BackwardMakesImagesLarger) {
   for (const Sizes& image : {Sizes{37}, Sizes{5, 19}, Sizes{2, 3, 4}}) {
     for (const auto& [taps, stride] : {std::pair{2u, 2u}, {3u, 3u}, {4u, 2u}}) {
@@ -84,7 +84,8 @@ TEST(Convolution, GroupsSeeTheirChannelsOnly) {
             (std::vector<float>{3, 6, 5, 10, 70, 140, 90, 180}));
 }
 
-// 3x3 taps of ones over ones give the number of taps inside the image. Large enough for several bands.
+// 3x3 filters of ones over an image of ones give the number of taps inside the image. Large enough for
+// several bands.
 TEST(Convolution, DepthwiseCountsTaps) {
   const uint32_t height = 200, channels = 3;
   for (const uint32_t width : {70u, 72u}) {  // the second: whole vectors
@@ -114,7 +115,7 @@ TEST(Convolution, DepthwiseCountsTaps) {
   }
 }
 
-// Only corners of the image are seen: no kernel may keep everything in between.
+// Only corners of the image are read: no kernel may store everything in between.
 TEST(Convolution, HugeStridesAndDilations) {
   const uint32_t far = 3'000'000'000;
   EXPECT_EQ(Sums(Convolution({1, 1, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}, {.stride = far}), {5, 6, 7, 8}, {3}),
@@ -124,7 +125,7 @@ TEST(Convolution, HugeStridesAndDilations) {
             (std::vector<float>{15}));
 }
 
-// What kernels of the CPU write for a convolution of one tap: the different bits.
+// The different bit patterns that CPU kernels write for a convolution of one tap.
 std::set<uint32_t> BitsOf(uint32_t channels, const OperatorDesc& activation, const std::vector<float>& input,
                           float filter) {
   const uint32_t width = static_cast<uint32_t>(input.size()) / channels;
@@ -173,7 +174,7 @@ TEST(Convolution, AnOwnedFilterIsPacked) {
   EXPECT_TRUE(lowered.kernel->packs_input(1));
   EXPECT_FALSE(lowered.kernel->packs_input(0));
   EXPECT_GE(lowered.kernel->persistent_bytes(), 5 * 2 * 4 * sizeof(float));
-  // The sum of both channels' 2x2 windows, times the filter's number.
+  // The sum of the 2x2 windows of both channels, times the filter's number.
   std::vector<float> filter(40), expected;
   for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 8 + 1);
   for (float number : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) {
@@ -182,7 +183,7 @@ TEST(Convolution, AnOwnedFilterIsPacked) {
   EXPECT_EQ(Sums(desc, CountedFromOne(18), filter), expected);
 }
 
-// The phases of a stride have taps 0 and 2, tap 1, and, further than the last tap, none.
+// The phases of a stride have taps 0 and 2, tap 1, and, beyond the last tap, none.
 TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
   const auto owned = [](OperatorDesc desc) {
     std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])
@@ -202,7 +203,7 @@ TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
   EXPECT_EQ(Sums(channels, {1, 2, 10, 20}, {5, 7}), (std::vector<float>{75, 0, 0, 0, 150, 0}));
 }
 
-// Adjacent patches of a picture, with and without a remainder.
+// Adjacent patches of an image, with and without a remainder.
 TEST(Convolution, WindowsSideBySide) {
   std::mt19937_64 random(TestSeed());
   const struct {
@@ -221,7 +222,7 @@ TEST(Convolution, WindowsSideBySide) {
       const auto names = RunnableImplementations(desc);
       const char* const apart = "cuda.apart";
       if (std::find(names.begin(), names.end(), std::string(apart)) == names.end()) continue;
-      ExactnessOf(desc, apart);  // it fits
+      ExactnessOf(desc, apart);  // the image is a multiple of the patch
     }
   }
 }
@@ -294,8 +295,7 @@ TEST(Convolution, PaddingIsNotMultipliedByInfinitiesAndNaNs) {
           SetField(&desc, "FusedActivation", std::make_shared<const OperatorDesc>(*activation));
         }
         const TensorDesc& filter = *desc.tensor("FilterTensor");
-        // The bits of a NaN are promised only after an activation; sums of positive infinities and ones give
-        // none.
+        // NaN bits are defined only after an activation; sums of positive infinities and ones give no NaN.
         const bool has_nans = activation != nullptr;
         std::vector<float> weights(ElementCount(filter));
         for (float& weight : weights) {

@@ -1,4 +1,4 @@
-// Filters of one channel: kernels that choose by the size of planes.
+// Filters of one channel: kernels that are chosen by the size of planes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace anydml::testing {
 namespace {
 
-// Whose sums are rounded; some of them infinities and NaNs.
+// Numbers whose sums are rounded; among them infinities and NaNs.
 Bytes Thirds(const TensorDesc& tensor, bool special, std::mt19937_64& random) {
   std::vector<float> numbers(ElementCount(tensor));
   for (float& number : numbers) {
@@ -32,7 +32,7 @@ bool CanRun(const OperatorDesc& desc, std::string_view implementation) {
   return std::find(names.begin(), names.end(), implementation) != names.end();
 }
 
-// Planes of all widths around vectors; several parts of them, the last of which end at the end of memory.
+// Planes of all widths near a vector's; several parts, the last of which ends at the end of the memory.
 TEST(Depthwise, PlanesAddUpToTheBitsOfBands) {
   std::mt19937_64 random(TestSeed());
   const struct {

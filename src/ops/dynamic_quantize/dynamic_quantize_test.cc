@@ -1,4 +1,4 @@
-// DYNAMIC_QUANTIZE_LINEAR against numbers worked out by hand and ONNX's example.
+// DYNAMIC_QUANTIZE_LINEAR against results computed by hand and ONNX's example.
 #include <gtest/gtest.h>
 
 #include <cmath>

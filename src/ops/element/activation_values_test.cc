@@ -1,4 +1,4 @@
-// Activations, separate and fused. Transcendental values: rounded from 400 bits.
+// Activations, separate and fused. Expected transcendental values were computed with 400 bits and rounded.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -42,7 +42,8 @@ TEST(ActivationValues, ReluOfEveryType) {
   Expect("ACTIVATION_PARAMETERIZED_RELU", {F16({-2}), F16({0.5f})}, {}, {F16({-1})});
 }
 
-// x - Bias above Threshold, x + Bias below its negative, else 0. Integers in floating point, toward zero.
+// x - Bias above Threshold, x + Bias below -Threshold, else 0. Integers are computed in floating point and
+// round toward zero.
 TEST(ActivationValues, Shrink) {
   const Attributes fields = {{"Bias", 0.75f}, {"Threshold", 0.5f}};
   Expect("ACTIVATION_SHRINK", {F32({2, -2, 0.5f, -0.5f, 0.625f, -0.625f, -0.0f, kInf, kNan})}, fields,
@@ -55,7 +56,7 @@ TEST(ActivationValues, Shrink) {
   Expect("ACTIVATION_SHRINK", {U8({3, 4, 255})}, {{"Bias", 5.0f}, {"Threshold", 3.0f}}, {U8({0, 0, 250})});
   Expect("ACTIVATION_SHRINK", {U32({UINT32_MAX, 1})}, {{"Bias", 2.0f}, {"Threshold", 1.0f}},
          {U32({4294967293, 0})});
-  // A threshold below 0: what is above it comes first.
+  // With a threshold below 0, the upper condition is tested first.
   Expect("ACTIVATION_SHRINK", {F32({0, -3})}, {{"Bias", 1.0f}, {"Threshold", -2.0f}}, {F32({-1, -2})});
 }
 
@@ -80,7 +81,7 @@ TEST(ActivationValues, Transcendental) {
          {{"Alpha", 2.0f}, {"Beta", 0.5f}}, {F32({0, -0.0f, 0.92423433f, -1.8102965f, 2, 2, -2, kNan})}, 4);
   Expect("ACTIVATION_SCALED_TANH", {F32({1, -2})}, {{"Alpha", 1.7159f}, {"Beta", 0.6666667f}},
          {F32({0.99999726f, -1.4929388f})}, 4);
-  // Gamma compensates for what Alpha makes too small.
+  // Gamma compensates for a small Alpha.
   Expect("ACTIVATION_SCALED_ELU", {F32({-1e-40f, -1e-44f})}, {{"Alpha", 0.01f}, {"Gamma", 100.0f}},
          {F32({-1e-40f, -1e-44f})}, 4);
   Expect("ACTIVATION_SOFTPLUS", {F32({0, 1, -1, -20, -100, 100, 3e38f, kInf, -kInf, kNan})},
@@ -116,18 +117,18 @@ TEST(ActivationValues, TranscendentalOfHalves) {
   Expect("ACTIVATION_ELU", {F16({-1, 2})}, {{"Alpha", 1.0f}}, {F16({-0.6323242f, 2})}, 4);
 }
 
-// Where the function is steep, rounding a product before it costs many ulps of the result.
+// Where the function is steep, rounding a product before the function costs many ulps of the result.
 TEST(ActivationValues, ProductsInside) {
   Expect("ACTIVATION_SOFTPLUS", {F32({-26.7f})}, {{"Steepness", 3.0f}}, {F32({5.4436445e-36f})}, 4);
   Expect("ACTIVATION_SWISH", {F32({-50.3f})}, {{"SigmoidInputScale", 1.702f}}, {F32({-3.321673e-36f})}, 4);
-  // And one that overflows is divided again, or not needed.
+  // The same for a product that overflows but is divided again, or is not needed.
   Expect("ACTIVATION_SOFTPLUS", {F32({3e38f})}, {{"Steepness", 2.0f}}, {F32({3e38f})}, 4);
   Expect("ACTIVATION_PARAMETRIC_SOFTPLUS", {F32({3e38f, -3e38f})}, {{"Alpha", 0.25f}, {"Beta", 2.0f}},
          {F32({1.5e38f, 0})}, 4);
   Expect("ACTIVATION_SWISH", {F32({3e38f})}, {{"SigmoidInputScale", 2.0f}}, {F32({3e38f})}, 4);
 }
 
-// act(1 + 0.5) and act(-2 + 0.5), which is not rounded in between.
+// act(1 + 0.5) and act(-2 + 0.5); the sum is not rounded before the activation.
 TEST(ActivationValues, Add1) {
   const Values a = F32({1, -2, 3e38f, kNan}), b = F32({0.5f, 0.5f, 3e38f, 1});
   const auto expect = [&](const FieldValue& fused, float first, float second, float overflowed,
@@ -156,7 +157,7 @@ TEST(ActivationValues, Add1) {
   expect(Fused("ACTIVATION_PARAMETRIC_SOFTPLUS", {{"Alpha", 0.25f}, {"Beta", 2.0f}}), 0.76214683f,
          0.012146838f, kInf, 4);
   expect(Fused("ACTIVATION_GELU"), 1.3997892f, -0.1002108f, kInf, 4);
-  // Halves: 2048 + 1 is no half.
+  // FLOAT16 cannot represent 2048 + 1.
   Expect("ELEMENT_WISE_ADD1", {F16({2048}), F16({1})},
          {{"FusedActivation", Fused("ACTIVATION_LINEAR", {{"Alpha", 1.0f}, {"Beta", -2048.0f}})}},
          {F16({1})});

@@ -1,4 +1,4 @@
-// Operators of two tensors, and the choice between two.
+// Operators with two tensors, and the choice between two tensors.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -40,7 +40,7 @@ TEST(BinaryValues, AddSubtractMultiply) {
   Expect("ELEMENT_WISE_MULTIPLY", {U64({UINT64_MAX}), U64({3})}, {}, {U64({18446744073709551613u})});
 }
 
-// By 0: all bits are set. Toward zero.
+// Division by 0 sets all bits. Quotients round toward zero.
 TEST(BinaryValues, Divide) {
   Expect("ELEMENT_WISE_DIVIDE", {F32({1, 1, -1, 0, kInf, 7, 1}), F32({3, 0, 0, 0, kInf, kInf, -0.0f})}, {},
          {F32({0.33333334f, kInf, -kInf, kNan, kNan, 0, -kInf})});
@@ -101,7 +101,7 @@ TEST(BinaryValues, PowOfFloats) {
   Expect("ELEMENT_WISE_POW", {F16({-2, 4}), F32({3, 0.5f})}, {}, {F16({-8, 2})}, 4);
 }
 
-// Exponents that FLOAT32 does not hold: odd ones stay odd, and none is rounded.
+// Exponents that FLOAT32 cannot represent: odd ones stay odd, and none is rounded.
 TEST(BinaryValues, PowOfFloatsByIntegers) {
   Expect("ELEMENT_WISE_POW",
          {F32({-1, -1, -1, -2, 0, 0, -0.0f, 3, -1.0001f}),
@@ -133,7 +133,7 @@ TEST(BinaryValues, PowOfIntegers) {
   Expect("ELEMENT_WISE_POW", {I32({-1, 3}), U32({UINT32_MAX, 4294967295})}, {}, {I32({-1, -1431655765})});
 }
 
-// An integer to the power of a number: FLOAT64, toward zero, saturated.
+// An integer to a floating-point power: computed in FLOAT64, rounded toward zero, saturated.
 TEST(BinaryValues, PowOfIntegersByFloats) {
   Expect("ELEMENT_WISE_POW",
          {I32({9, 2, -8, 2, -2, 10, 0, 2, 0, 3}), F32({0.5f, 3.5f, 1 / 3.0f, 31, 31, 10, -1, -1, 0, 20})}, {},
@@ -191,7 +191,7 @@ TEST(BinaryValues, DifferenceSquare) {
   Expect("ELEMENT_WISE_DIFFERENCE_SQUARE", {U32({1, 65537}), U32({3, 0})}, {}, {U32({4, 131073})});
 }
 
-// Whatever is not 0 is true. Values are moved.
+// Nonzero means true. Values are copied.
 TEST(BinaryValues, If) {
   const Values condition = U8({0, 1, 2, 128, 255});
   Expect("ELEMENT_WISE_IF", {condition, I32({1, 2, 3, 4, 5}), I32({-1, -2, -3, -4, -5})}, {},
@@ -207,7 +207,7 @@ TEST(BinaryValues, If) {
          {I64({INT64_MIN, 9007199254740993})});
 }
 
-// Either input transposed, in tiles and blocks of them of which the last ones are not whole.
+// Either input is transposed; the last tiles and blocks of tiles are partial.
 TEST(BinaryValues, Across) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -1,4 +1,4 @@
-// What element-wise operators refuse, and the outputs that they derive.
+// Invalid element-wise operators, and the outputs that valid ones derive.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -9,7 +9,7 @@ namespace {
 
 Values Of(DataType type, const std::vector<uint32_t>& sizes) { return {Packed(type, sizes), {}}; }
 
-// By the schema or, of what that allows, by the operator.
+// The error, from the schema or, for what the schema allows, from the operator.
 std::string RefusalOf(const OperatorDesc& desc, FeatureLevel level = kLatestFeatureLevel) {
   Status status = ValidateOperatorDesc(desc, level);
   if (status.ok()) status = ImplementationOf(desc).check(desc, level);
@@ -81,7 +81,7 @@ TEST(ElementCheck, TypesAndLevels) {
       "DML_ROUNDING_MODE_TOWARD_INFINITY (2)");
 }
 
-// A fused activation that the host does not allow is named with those that it does.
+// The error for a fused activation that the operator does not allow lists those that it allows.
 TEST(ElementCheck, FusedActivations) {
   const auto add1 = [](const FieldValue& fused) {
     return Describe("ELEMENT_WISE_ADD1", {Of(kF32, {3}), Of(kF32, {3})}, {{"FusedActivation", fused}},
@@ -257,7 +257,7 @@ TEST(ElementCheck, Adam) {
         Describe("ADAM_OPTIMIZER", {data, data, data, gradient, given_step}, {}, {data, data, data}));
   };
   EXPECT_EQ(adam(step, data), "");
-  EXPECT_EQ(adam(Of(kU32, {1}), data), "");  // its rank is free
+  EXPECT_EQ(adam(Of(kU32, {1}), data), "");  // any rank
   EXPECT_EQ(adam(Of(kU32, {2, 3}), data),
             "ADAM_OPTIMIZER: TrainingStepTensor.Sizes is {2,3} but must be all 1: one number holds for all "
             "elements");
@@ -269,7 +269,7 @@ TEST(ElementCheck, Adam) {
             "same");
 }
 
-// What kernels rely on is checked by the operator, too, whatever the schema says.
+// The operator checks everything that kernels rely on, even what the schema guarantees.
 TEST(ElementCheck, WithoutTheSchema) {
   const OperatorDesc ranks =
       Describe("ELEMENT_WISE_ADD", {Of(kF32, {2}), Of(kF32, {1, 2})}, {}, {Of(kF32, {2})});
@@ -301,7 +301,7 @@ TEST(ElementInfer, SameTypeAndSizes) {
   ExpectInferred(Describe("ELEMENT_WISE_EXP", {repeated}, {}, {}), {Of(kF32, {4, 3})});
   ExpectInferred(Describe("ELEMENT_WISE_CLIP1", {data}, {}, {}), {data});
   ExpectInferred(Describe("ACTIVATION_RELU_GRAD", {Of(kF16, {5}), Of(kF16, {5})}, {}, {}), {Of(kF16, {5})});
-  // Not those of the exponent or of the condition.
+  // The exponent and the condition do not determine them.
   ExpectInferred(Describe("ELEMENT_WISE_POW", {Of(kF16, {5}), Of(kI32, {5})}, {}, {}), {Of(kF16, {5})});
   ExpectInferred(Describe("ELEMENT_WISE_IF", {Of(kU8, {5}), Of(kF32, {5}), Of(kF32, {5})}, {}, {}),
                  {Of(kF32, {5})});
@@ -311,7 +311,7 @@ TEST(ElementInfer, SameTypeAndSizes) {
 }
 
 TEST(ElementInfer, TypesThatDiffer) {
-  // A tensor of no sizes asks for its type.
+  // The function asks for the type of a tensor without sizes.
   const auto with_type = [](OperatorDesc desc, DataType type) {
     desc.fields[static_cast<size_t>(FindField(*desc.schema, "OutputTensor"))] = TensorDesc{.type = type};
     return desc;

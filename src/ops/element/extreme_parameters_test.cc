@@ -1,5 +1,5 @@
-// Activations whose parameters are anything: what is computed on the way must not overflow, underflow or
-// cancel where the true value is a number. Against the formulas in long double, whose range is far larger.
+// Activations with arbitrary parameters: intermediate results must not overflow, underflow or cancel if the
+// true value is a finite number. Compares with the formulas in long double, whose range is far larger.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Long = long double;
 
 constexpr double kUlps = 4;  // docs/determinism.md
 
-// How arguments are drawn, so that they meet the parameters where the function is steep.
+// How arguments are drawn, so that many are where the function is steep.
 enum class Near { kNothing, kAlpha, kInverseAlpha, kInverseBeta };
 
 struct Subject {
@@ -77,7 +77,7 @@ class Drawing {
   }
   bool OneIn(uint32_t n) { return random_() % n == 0; }
 
-  // Of any finite magnitude, or not so far from 1.
+  // Of any finite magnitude, or near 1.
   float Parameter() {
     const int range = OneIn(2) ? 8 : 40;
     const int exponent =
@@ -101,7 +101,7 @@ class Drawing {
   std::mt19937_64 random_;
 };
 
-// In units of the spacing of floats at `truth`; infinity is where the next float would be.
+// In units of the spacing of floats at `truth`; infinity counts as the next float.
 double UlpsFrom(float got, Long truth) {
   if (std::isnan(got)) return kInf;
   const auto value = std::isinf(got) ? std::copysign(0x1p128L, Long{got}) : Long{got};
@@ -110,7 +110,7 @@ double UlpsFrom(float got, Long truth) {
   return static_cast<double>(std::fabs(value - bounded) / std::ldexp(Long{1}, exponent - 23));
 }
 
-// Every implementation, on the argument tensor `x`.
+// Runs every implementation on the argument tensor `x`.
 void ExpectTruth(const Subject& subject, const std::vector<float>& x, float p, float q) {
   const TensorDesc tensor = Packed(DataType::kFloat32, {static_cast<uint32_t>(x.size())});
   OperatorDesc desc = MakeDesc(subject.name, {{"InputTensor", tensor}, {"OutputTensor", tensor}});
@@ -132,12 +132,13 @@ void ExpectTruth(const Subject& subject, const std::vector<float>& x, float p, f
 }
 
 void ExpectTruthOfAny(const Subject& subject) {
-  constexpr size_t kArguments = 67;  // vectors and a rest
+  constexpr size_t kArguments = 67;  // vectors and a remainder
   Drawing draw(TestSeed());
   const int count = TestIterations(200);
   for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     float p = draw.Parameter(), q = draw.Parameter();
-    // The steepness is a factor's inverse, which is a normal number only in this range (docs/determinism.md).
+    // The steepness is the inverse of a factor, which is a normal number only in this range
+    // (docs/determinism.md).
     while (subject.fields[0] == std::string("Steepness") &&
            (std::fabs(p) < 0x1p-126f || std::fabs(p) > 0x1p126f)) {
       p = draw.Parameter();
@@ -160,7 +161,8 @@ TEST(ExtremeParameters, ResultsAreAsExactAsAnyOthers) {
   }
 }
 
-// What once overflowed, underflowed or lost its digits on the way. Values: rounded from 400 bits.
+// Cases in which an intermediate result once overflowed, underflowed or lost its digits. Expected values were
+// computed with 400 bits and rounded.
 TEST(ExtremeParameters, Known) {
   Expect("ACTIVATION_CELU", {F32({-22.258392f})}, {{"Alpha", -0.25f}}, {F32({-1.1607211e38f})}, 4);
   Expect("ACTIVATION_CELU", {F32({-1e-20f})}, {{"Alpha", 1e30f}}, {F32({-1e-20f})}, 4);
@@ -182,7 +184,7 @@ TEST(ExtremeParameters, MeanOfLargeNumbers) {
          {}, {F32({max, -max, 0, kInf, kNan, 0x1p-149f, 2e38f})});
 }
 
-// Exponents that FLOAT32 cannot hold, of powers that nearly overflow.
+// Exponents that FLOAT32 cannot represent, for powers that nearly overflow.
 TEST(ExtremeParameters, LargeWholeExponents) {
   const TensorDesc tensor = Packed(DataType::kFloat32, {2048});
   TensorDesc whole = tensor;

@@ -1,5 +1,4 @@
-// Every identity implementation against the reference; the reference against cases
-// worked out by hand.
+// Every implementation of identity against the reference; the reference against results computed by hand.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,7 +19,7 @@ OperatorDesc Identity(const TensorDesc& input, const TensorDesc& output, FieldVa
                   {{"InputTensor", input}, {"OutputTensor", output}, {"ScaleBias", scale_bias}});
 }
 
-// x * scale + bias for each element, from every implementation, apart and in place.
+// Computes x * scale + bias for each element with every implementation, out of place and in place.
 template <typename T>
 std::vector<T> Scaled(DataType type, const std::vector<T>& elements, float scale, float bias) {
   const TensorDesc tensor = Packed(type, {static_cast<uint32_t>(elements.size())});
@@ -55,15 +54,15 @@ TEST(IdentityScaleBias, Floats) {
             (std::vector<float>{3.25f, -5.75f, 1.75f}));
   EXPECT_EQ(Scaled<double>(DataType::kFloat64, {1, 0x1p-40}, 3, 1),
             (std::vector<double>{4, 1 + 3 * 0x1p-40}));
-  // NaN results are alike.
+  // All NaN results count as equal.
   EXPECT_EQ(Scaled<uint32_t>(DataType::kFloat32, {0xFFC12345, 0x7F800000}, 0, 0),
             (std::vector<uint32_t>{0x7FC00000, 0x7FC00000}));
   EXPECT_EQ(Scaled<uint16_t>(DataType::kFloat16, {0xFE01}, 1, 0), (std::vector<uint16_t>{0x7E00}));
 }
 
 TEST(IdentityScaleBias, ProductAndSumAreRoundedSeparately) {
-  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24; the product rounds the last term away, a fused
-  // operation would leave it as the result.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24; rounding the product removes the last term, a fused operation would
+  // return it.
   const float x = 1 + 0x1p-12f;
   EXPECT_EQ(Scaled<float>(DataType::kFloat32, {x}, x, -(1 + 0x1p-11f)), (std::vector<float>{0}));
 }
@@ -74,7 +73,7 @@ TEST(IdentityScaleBias, HalvesRoundOnceToNearestEven) {
     for (float value : values) bits.push_back(ToHalf(value).bits);
     return bits;
   };
-  // 2049 and 2051 lie between halves (spacing 2); 65520 overflows.
+  // 2049 and 2051 are halfway between FLOAT16 numbers (spacing 2); 65520 overflows.
   EXPECT_EQ(Scaled(DataType::kFloat16, halves({2048, 2050, 65504, 0x1p-24f}), 1, 1),
             halves({2048, 2052, 65504, 1}));
   EXPECT_EQ(Scaled(DataType::kFloat16, halves({65504}), 1, 16), halves({INFINITY}));
@@ -164,7 +163,7 @@ TEST(Identity, EveryTypeRankAndLayout) {
   }
 }
 
-// Large enough to be shared by threads.
+// Large enough to be divided among threads.
 TEST(Identity, LargeOnes) {
   std::mt19937_64 random(TestSeed());
   for (DataType type : {DataType::kFloat16, DataType::kInt64}) {
@@ -185,7 +184,7 @@ TEST(Identity, RandomCases) {
     for (uint32_t d = Uniform(random, 1, 8); d > 0; --d) sizes.push_back(Uniform(random, 1, d > 4 ? 2 : 5));
     FieldValue scale_bias;
     if (Uniform(random, 0, 2) == 0) {
-      // Any bits: denormals, infinities and NaNs too.
+      // Arbitrary bits, including denormals, infinities and NaNs.
       scale_bias = ScaleBias{std::bit_cast<float>(static_cast<uint32_t>(random())),
                              std::bit_cast<float>(static_cast<uint32_t>(random()))};
     }

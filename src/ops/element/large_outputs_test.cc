@@ -1,4 +1,4 @@
-// Outputs larger than the caches, which are stored differently from small ones.
+// Outputs larger than the caches, which are stored with other instructions than small ones.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -13,7 +13,7 @@
 namespace anydml::testing {
 namespace {
 
-constexpr uint32_t kPeriod = 509;  // of the elements: whole numbers whose sums FLOAT16 holds
+constexpr uint32_t kPeriod = 509;  // of the elements: integers whose sums are exact in FLOAT16
 
 template <typename T>
 T ElementOf(uint32_t number) {
@@ -24,7 +24,7 @@ T ElementOf(uint32_t number) {
   }
 }
 
-// Element i is f(i) for the i-th element in memory.
+// Element i in memory is f(i).
 template <typename T, typename F>
 Values Filled(const TensorDesc& tensor, uint64_t elements, F&& f) {
   Values values{tensor, Bytes(elements * sizeof(T))};
@@ -44,7 +44,7 @@ void ExpectLarge(const char* operator_name, const std::vector<Values>& inputs, A
     RunOptions options;
     options.threads = threads;
     const RunResult result = RunOperator(desc, bytes, options);
-    const Bytes& got = result.outputs.at(0);  // whole words, perhaps
+    const Bytes& got = result.outputs.at(0);  // whole words, possibly
     ASSERT_GE(got.size(), output.bytes.size());
     EXPECT_TRUE(std::equal(output.bytes.begin(), output.bytes.end(), got.begin()))
         << operator_name << " by " << result.implementation;
@@ -96,8 +96,8 @@ TEST(LargeOutputs, Transposed) {
                             [](uint64_t i) { return i % kColumns + 5 * (i / kColumns) + i % kPeriod; }));
 }
 
-// Elements that are computed together may take a faster path if none of them needs another; the result must
-// not show that.
+// A group of elements may take a faster path if none of them needs the slow one; the result must not depend
+// on that.
 TEST(LargeOutputs, NeighboursDoNotMatter) {
   constexpr uint32_t kElements = 5000;
   const TensorDesc tensor = Packed(DataType::kFloat32, {kElements});
@@ -109,7 +109,7 @@ TEST(LargeOutputs, NeighboursDoNotMatter) {
     if (i > kElements / 2 && i % 29 == 0) x[i] = rare[i / 29 % std::size(rare)];
   }
   for (const char* const name : {"ELEMENT_WISE_EXP", "ACTIVATION_GELU", "ACTIVATION_SIGMOID"}) {
-    const auto run = [&](uint32_t first) {  // from that element on
+    const auto run = [&](uint32_t first) {  // from that element onwards
       Values input{tensor, Bytes(kElements * sizeof(float))};
       for (uint32_t i = 0; i < kElements; ++i) {
         std::memcpy(input.bytes.data() + i * sizeof(float), &x[(i + first) % kElements], sizeof(float));

@@ -1,4 +1,4 @@
-// Comparisons, truth values and bits.
+// Comparisons, logical operators and bit operators.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -6,7 +6,7 @@
 namespace anydml::testing {
 namespace {
 
-// What all five comparisons say of each pair, in bits: ==, >, <, >=, <=.
+// The results of all five comparisons for each pair, as bits: ==, >, <, >=, <=.
 void ExpectComparisons(const Values& a, const Values& b, std::initializer_list<uint8_t> answers) {
   constexpr const char* kNames[] = {
       "ELEMENT_WISE_LOGICAL_EQUALS", "ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN",
@@ -45,7 +45,7 @@ TEST(LogicalValues, Comparisons) {
                     {kMore, kLess, kEqual});
 }
 
-// Whatever is not 0 is true; the result is 0 or 1.
+// Nonzero means true; the result is 0 or 1.
 TEST(LogicalValues, TruthValues) {
   const Values a = U8({0, 0, 2, 255, 128}), b = U8({0, 3, 0, 1, 64});
   Expect("ELEMENT_WISE_LOGICAL_AND", {a, b}, {}, {U8({0, 0, 0, 1, 1})});
@@ -73,7 +73,7 @@ TEST(LogicalValues, NanAndInfinity) {
   Expect("ELEMENT_WISE_IS_INFINITY", {halves}, {{"InfinityMode", 2u}}, {U8({0, 1, 0, 0})});
 }
 
-// By the stored bits, whatever the type.
+// They act on the stored bits, for any type.
 TEST(LogicalValues, Bits) {
   Expect("ELEMENT_WISE_BIT_AND", {U8({0xF0, 0xFF}), U8({0x3C, 0x0F})}, {}, {U8({0x30, 0x0F})});
   Expect("ELEMENT_WISE_BIT_OR", {U16({0xF000, 0x0001}), U16({0x3C00, 0x8000})}, {}, {U16({0xFC00, 0x8001})});
@@ -97,7 +97,7 @@ TEST(LogicalValues, Bits) {
   Expect("ELEMENT_WISE_BIT_COUNT", {F64Bits({0xBFF0000000000001})}, {}, {U32({12})});
 }
 
-// By amounts modulo the width. To the right zeros come in.
+// Shift amounts are modulo the width. Right shifts insert zeros.
 TEST(LogicalValues, Shifts) {
   Expect("ELEMENT_WISE_BIT_SHIFT_LEFT", {U32({1, 1, 1, 3, 5}), U32({31, 32, 33, 31, 255})}, {},
          {U32({0x80000000, 1, 2, 0x80000000, 0x80000000})});

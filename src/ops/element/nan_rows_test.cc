@@ -1,5 +1,5 @@
-// NaNs of all kinds in rows long enough for the mode in which processors canonicalise them: the same bits as
-// the reference's, and the thread's mode is restored afterwards.
+// NaNs of all kinds in rows long enough for the processor mode that canonicalizes NaNs: the bits equal the
+// reference's, and the thread's mode is restored afterwards.
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kRowOfNans = 3001;
 
-// Of FLOAT32 or FLOAT16: numbers of all magnitudes, and among them infinities and many NaNs.
+// FLOAT32 or FLOAT16 numbers of all magnitudes, with infinities and many NaNs.
 Values NumbersAndNans(DataType type, uint32_t seed) {
   std::mt19937 random(seed);
   Values values{Packed(type, {kRowOfNans}), {}};
@@ -49,7 +49,7 @@ void ExpectOneNan(const char* operator_name, int inputs, Attributes attributes, 
   ExpectAllAgree(Describe(operator_name, values, attributes, {{Packed(to, {kRowOfNans}), {}}}), bytes);
 }
 
-// For functions that are not exact, NaNs are not compared; every NaN result must be canonical.
+// If the function is not exact, NaN results need not equal the reference's, but each must be canonical.
 template <typename Bits>
 void ExpectUsualBits(const char* operator_name, DataType type, Bits infinity, Bits nan) {
   const Values values = NumbersAndNans(type, 7);
@@ -78,8 +78,8 @@ TEST(NansInRows, OfFunctionsAreTheUsualOne) {
   }
 }
 
-// The computation of an element may depend on its neighbours, its result may not: rare numbers among usual
-// ones change nothing else, and NaN results are canonical.
+// How an element is computed may depend on its neighbours; its result must not. Rare numbers among usual ones
+// do not change other results, and NaN results are canonical.
 void ExpectTheSameBesideRareOnes(const char* operator_name, DataType type, int inputs, bool positive) {
   const uint32_t width = BitSize(type) / 8;
   std::mt19937 random(11);

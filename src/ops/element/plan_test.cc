@@ -1,4 +1,4 @@
-// What a GPU is told about an element program, checked on the host. (element/cuda/machine_test.cc runs whole
+// Plans of element programs on a GPU, checked on the host. (element/cuda/machine_test.cc executes whole
 // plans.)
 #include "ops/element/plan.h"
 
@@ -11,7 +11,7 @@
 namespace anydml::element_device {
 namespace {
 
-// output = input 0 + input 1, of packed tensors; `transposed`: input 1 lies the other way round.
+// output = input 0 + input 1, of packed tensors; `transposed`: input 1 is stored transposed.
 ElementProblem AddProblem(DataType type, uint64_t rows, uint64_t columns, bool transposed = false) {
   ElementProblem problem;
   problem.rank = 2;
@@ -47,7 +47,7 @@ TEST(ElementPlan, BlocksHaveEveryElement) {
         EXPECT_EQ(plan.operands, 3u);
         EXPECT_EQ(plan.machine.inputs, 2u);
         EXPECT_LE(plan.machine.steps_end, kMaxSteps);
-        // Both inputs' elements of a block are in its memory.
+        // Shared memory holds a block's elements of both inputs.
         EXPECT_GE(plan.shared_bytes, 2 * plan.machine.slot_bytes);
         EXPECT_LE(plan.shared_bytes, GpuTraits().shared_bytes_per_block);
         EXPECT_LE(plan.blocks, kMaxBlocks);

@@ -1,5 +1,5 @@
-// Programs whose instructions need whole registers, have constants and scalars, or replace what they read,
-// over tiles of several rows, shared by threads, and in place: cpu.tiles against the reference.
+// Programs whose instructions need whole registers, have constants and scalars, or overwrite their operands,
+// on tiles of several rows, divided among threads, and in place: cpu.tiles against the reference.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,7 +22,7 @@ using TileBytes = std::vector<std::byte>;
 struct TileSample {
   ElementProblem problem;
   std::vector<TileBytes> inputs;
-  int in_place = -1;  // an input that is the first output's memory, too
+  int in_place = -1;  // an input that shares the first output's memory
 };
 
 TileBytes BytesOfWords(const std::vector<uint32_t>& words) {
@@ -87,7 +87,7 @@ std::vector<uint32_t> Counted(uint64_t count, uint32_t step, uint32_t end) {
   return words;
 }
 
-// x - trunc(x) + b, where a row of b is added to all of x.
+// x - trunc(x) + b, with a row b added to all of x.
 TEST(ElementProgramTiles, TensorsThatAreReadWholeAndByRows) {
   TileSample sample;
   ElementProblem& problem = sample.problem;
@@ -130,7 +130,7 @@ TEST(ElementProgramTiles, ConstantsOfTilesAcrossAnInput) {
   for (uint32_t threads = 1; threads < 12; ++threads) ExpectTilesAreTheReference(sample, threads);
 }
 
-// A scalar that a function without vectors reads, too, and whose register is written then.
+// A scalar that a function without a vector form reads, too, and whose register is then overwritten.
 TEST(ElementProgramTiles, ScalarsThatAreReplaced) {
   TileSample sample;
   ElementProblem& problem = sample.problem;
@@ -149,8 +149,8 @@ TEST(ElementProgramTiles, ScalarsThatAreReplaced) {
   ExpectTilesAreTheReference(sample, 1);
 }
 
-// Elements of a type that lie across the others, as numbers of a class: alone, with one that lies along the
-// rows, and with one that lies across, too.
+// Transposed elements of a type as numbers of a class: alone, with an input along the rows, and with another
+// transposed input.
 TileSample AcrossSample(DataType type, Class as, uint64_t rows, uint64_t columns, uint32_t others) {
   TileSample sample;
   ElementProblem& problem = sample.problem;
@@ -180,7 +180,7 @@ TileSample AcrossSample(DataType type, Class as, uint64_t rows, uint64_t columns
   const uint64_t count = apart * columns, bytes = BitSize(type) / 8;
   for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
     TileBytes elements(count * bytes);
-    for (uint64_t n = 0; n < count; ++n) {  // numbers of floating point, too, are finite
+    for (uint64_t n = 0; n < count; ++n) {  // floating-point numbers are finite, too
       const uint64_t number = (n + i) * 0x9E3779B97F4A7C15u >> 9;
       std::memcpy(elements.data() + n * bytes, &number, bytes);
       if (bytes > 1) elements[(n + 1) * bytes - 1] &= std::byte{0x3B};
@@ -248,7 +248,7 @@ TileSample RandomTileSample(uint32_t seed) {
     sample.inputs.push_back(BytesOfWords(words));
     problem.program.Load(i, type);
   }
-  // The last three have no vectors, or need none.
+  // The last three have no vector form, or need none.
   constexpr ElementFunction kFunctions[] = {
       ElementFunction::kAdd,     ElementFunction::kSubtract, ElementFunction::kMultiply,
       ElementFunction::kMaximum, ElementFunction::kMinimum,  ElementFunction::kRelu,
@@ -278,8 +278,8 @@ TEST(ElementProgramTiles, RandomPrograms) {
   }
 }
 
-// Of 4 bits, two elements are a byte, which two tiles may not have in common where threads share these: rows
-// one behind the other, of an odd and an even length, with gaps, and rows that interleave.
+// With 4 bits, two elements share a byte, which must not belong to tiles of different threads: consecutive
+// rows of odd and even lengths, with gaps, and interleaved rows.
 TEST(ElementTilePlan, BytesThatTilesShare) {
   struct Sizes {
     std::array<uint64_t, 2> sizes, strides;
@@ -291,7 +291,7 @@ TEST(ElementTilePlan, BytesThatTilesShare) {
     ElementProblem problem;
     problem.rank = 2;
     problem.sizes = {sizes[0], sizes[1]};
-    // The input's rows are apart, so that the loops are not one.
+    // The input's rows have gaps between them, so that the loops do not merge.
     problem.inputs = {{DataType::kUInt8, {sizes[1] + 1, 1}}};
     problem.outputs = {{DataType::kUInt4, {strides[0], strides[1]}}};
     const TilePlan plan(problem, 1024, 1024);

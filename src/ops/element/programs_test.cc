@@ -1,4 +1,5 @@
-// Programs of many instructions, as graphs make them of chains of operators: cpu.tiles against the reference.
+// Programs of many instructions, as graphs build them from chains of operators: cpu.tiles against the
+// reference.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,7 +17,7 @@ namespace {
 using Function = ElementFunction;
 using Bytes = std::vector<std::byte>;
 
-// Numbers that functions treat in special ways, NaNs with a sign and a payload among them, and others.
+// Numbers that functions treat specially, among them NaNs with a sign and a payload, and ordinary numbers.
 uint32_t RandomBits(std::mt19937& random) {
   constexpr std::array<uint32_t, 14> kSpecial = {0x7FC00000, 0xFFC00000, 0x7FC12345, 0xFFE54321, 0x7F800000,
                                                  0xFF800000, 0x00000000, 0x80000000, 0x00000001, 0x80000001,
@@ -43,7 +44,7 @@ Sample RandomSample(uint32_t seed) {
   constexpr Class kF = Class::kF32, kU = Class::kU32;
   const uint32_t inputs = 1 + random() % 3;
   for (uint32_t i = 0; i < inputs; ++i) {
-    constexpr uint32_t kWays = 5;  // packed more often than repeated along either dimension
+    constexpr uint32_t kWays = 5;  // packed more often than broadcast along either dimension
     const std::array<std::array<uint64_t, 2>, kWays> strides = {
         {{columns, 1}, {columns, 1}, {0, 1}, {1, 0}, {1, rows}}};
     ElementOperand& operand = problem.inputs.emplace_back();
@@ -111,7 +112,7 @@ Sample RandomSample(uint32_t seed) {
   }
   const uint8_t last = program.instructions.back().target;
   ElementOperand output = {type, {columns, 1}};
-  if (!halves && seed % 5 == 0) {  // somebody who sees all bits, behind a comparison
+  if (!halves && seed % 5 == 0) {  // a reader that sees all bits, after a comparison
     const auto other = static_cast<uint8_t>(random() % filled);
     const auto truth = static_cast<uint8_t>(program.registers < kMaxRegisters ? program.registers++ : other);
     program.instructions.push_back({Function::kLess, kF, kU, truth, {last, other, 0}, {0, 0}});

@@ -9,7 +9,7 @@
 namespace anydml::testing {
 namespace {
 
-// Toward zero, saturated, NaN is 0.
+// Rounds toward zero and saturates; NaN becomes 0.
 TEST(CastValues, FloatsToIntegers) {
   const Values x = F32({1.9f, -1.9f, 0.99f, -0.99f, 3e9f, -3e9f, 1e30f, -1e30f, kInf, -kInf, kNan, -0.0f});
   Expect("CAST", {x}, {}, {I8({1, -1, 0, 0, 127, -128, 127, -128, 127, -128, 0, 0})});
@@ -24,7 +24,7 @@ TEST(CastValues, FloatsToIntegers) {
   Expect("CAST", {x}, {}, {U64({1, 0, 0, 0, 3000000000, 0, UINT64_MAX, 0, UINT64_MAX, 0, 0, 0})});
   Expect("CAST", {F32({127.9f, 128, -128.9f, -129})}, {}, {I8({127, 127, -128, -128})});
   Expect("CAST", {F32({255.9f, 256, 3.7f})}, {}, {U8({255, 255, 3})});
-  // The largest FLOAT32 below a power of two, and that.
+  // A power of two, and the largest FLOAT32 below it.
   Expect("CAST", {F32({2147483520, 2147483648.0f})}, {}, {I32({2147483520, INT32_MAX})});
   Expect("CAST", {F32({0x1.fffffep63f, 0x1p64f})}, {}, {U64({18446742974197923840u, UINT64_MAX})});
   Expect("CAST", {F32({0x1.fffffep62f, 0x1p63f, -0x1p63f})}, {},
@@ -39,7 +39,7 @@ TEST(CastValues, FloatsToIntegers) {
   Expect("CAST", {F64Bits({0x7FF8000000000000, 0xFFF0000000000000})}, {}, {U8({0, 0})});
 }
 
-// To the nearest, ties to even, in one rounding.
+// To nearest, ties to even, in one rounding.
 TEST(CastValues, FloatsToFloats) {
   Expect("CAST",
          {F32({65519.996f, 65520, 1 + 0x1p-11f, 1 + 0x3p-11f, 0x1p-25f, 0x3p-25f, 0x1.000002p-25f, -1e-30f,
@@ -47,7 +47,7 @@ TEST(CastValues, FloatsToFloats) {
          {}, {F16Bits({0x7BFF, 0x7C00, 0x3C00, 0x3C02, 0, 2, 1, 0x8000, 0xFC00, 0x7E00})});
   Expect("CAST", {F64({1 + 0x1p-24, 1 + 0x1p-24 + 0x1p-50, 1e300, -1e-46, 0x1p-149, 0x1.8p-150, 0x1p-150})},
          {}, {F32({1, 1 + 0x1p-23f, kInf, -0.0f, 0x1p-149f, 0x1p-149f, 0})});
-  // FLOAT32 in between would make ties of these.
+  // Rounding to FLOAT32 first would turn these into ties.
   Expect("CAST",
          {F64({1 + 0x1p-11 + 0x1p-40, -(1 + 0x1p-11 + 0x1p-40), 1 + 0x3p-11 - 0x1p-40, 65519.9999999, 65520,
                0x1p-25 + 0x1p-60, 0x1p-25, 0x3p-25 - 0x1p-60, 1e300, -1e-300})},
@@ -63,7 +63,7 @@ TEST(CastValues, IntegersToFloats) {
   Expect("CAST", {I32({16777217, 16777219, -16777217, INT32_MAX, INT32_MIN})}, {},
          {F32({16777216, 16777220, -16777216, 2147483648.0f, -2147483648.0f})});
   Expect("CAST", {U32({UINT32_MAX, 16777217})}, {}, {F32({4294967296.0f, 16777216})});
-  // 2^60 + 2^36 + 1 is above the tie, which FLOAT64 in between would not see.
+  // 2^60 + 2^36 + 1 is above the tie; rounding to FLOAT64 first would make it a tie.
   Expect("CAST", {I64({1152921573326323713, -1152921573326323713, INT64_MAX, 16777217})}, {},
          {F32({0x1.000002p60f, -0x1.000002p60f, 0x1p63f, 16777216})});
   Expect("CAST", {U64({9223372586610589697u, UINT64_MAX})}, {}, {F32({0x1.000002p63f, 0x1p64f})});
@@ -78,7 +78,7 @@ TEST(CastValues, IntegersToFloats) {
   Expect("CAST", {I8({-128, 127})}, {}, {F32({-128, 127})});
 }
 
-// Low bits are kept; what is wider gets the sign of what it was.
+// Narrowing keeps the low bits; widening extends the sign of the source type.
 TEST(CastValues, IntegersToIntegers) {
   Expect("CAST", {I32({300, -129, 127, INT32_MIN})}, {}, {I8({44, 127, 127, 0})});
   Expect("CAST", {U8({200, 255})}, {}, {I8({-56, -1})});
@@ -130,7 +130,7 @@ TEST(QuantizeValues, QuantizeLinear) {
   Expect("ELEMENT_WISE_QUANTIZE_LINEAR",
          {I32({7, -7, 16777217, INT32_MIN}), F32({2, 2, 0x1p25f, 1}), U8({10, 10, 10, 10})}, {},
          {U8({14, 6, 10, 0})});
-  // A scale per row, by strides.
+  // One scale per row, through strides.
   Expect("ELEMENT_WISE_QUANTIZE_LINEAR",
          {Shaped(F32({1, 2, 3, 10, 20, 30}), {2, 3}), Shaped(F32({1, 1, 1, 10, 10, 10}), {2, 3}, {1, 0}),
           Shaped(U8({0, 0, 0, 5, 5, 5}), {2, 3}, {1, 0})},
@@ -152,7 +152,7 @@ TEST(QuantizeValues, DequantizeLinear) {
   Expect(name, {U32({0, UINT32_MAX, UINT32_MAX}), F32({1, 1, 1}), U32({UINT32_MAX, 0, 4294967294})}, {},
          {F32({-4294967296.0f, 4294967296.0f, 1})});
   Expect(name, {U32({UINT32_MAX}), F32({1})}, {}, {F32({4294967296.0f})});
-  // 3 * 0.1 as halves, in one rounding; infinite scales.
+  // 3 * 0.1 in FLOAT16, in one rounding; infinite scales.
   Expect(name, {U8({3, 1, 0}), F16({0.099975586f, kInf, kInf})}, {}, {F16({0.2998047f, kInf, kNan})});
 }
 
@@ -161,7 +161,7 @@ TEST(QuantizeValues, FourBitsLieLowHalfFirst) {
   EXPECT_EQ(I4({-8, -1}).bytes, (Bytes{0xF8, kGap, kGap, kGap}));
 }
 
-// Without a zero point unsigned elements mean their middle by 0.
+// Without a zero point, the middle of the unsigned range represents 0.
 TEST(QuantizeValues, Quantize) {
   const Values x = F32({0, 1, 2.5f, 3.5f, -0.5f, 7, 100, -8, -100, 120, -128, -200, kNan});
   Expect("QUANTIZE", {x, F32({1})}, {}, {I8({0, 1, 2, 4, 0, 7, 100, -8, -100, 120, -128, -128, 0})});
@@ -185,7 +185,7 @@ TEST(QuantizeValues, Dequantize) {
   Expect("DEQUANTIZE", {I8({-128, 127}), F16({0.099975586f}), I8({127})}, {}, {F16({-25.5f, 0})});
 }
 
-// Each parameter holds for a block: here of 2 x 2.
+// Each parameter applies to a block, here of 2 x 2.
 TEST(QuantizeValues, Blocks) {
   const std::vector<uint32_t> whole = {4, 4}, blocks = {2, 2};
   const Values scale = Shaped(F32({1, 2, 4, 8}), blocks);
@@ -194,14 +194,14 @@ TEST(QuantizeValues, Blocks) {
   const Values numbers = Shaped(F32({1, 2, 4, 6, 5, 6, 12, 14, -4, 0, 0, 8, 12, 16, 32, 40}), whole);
   Expect("DEQUANTIZE", {quantized, scale, zero_point}, {}, {numbers});
   Expect("QUANTIZE", {numbers, scale, zero_point}, {}, {quantized});
-  // A block per row, of 4 bits, zero points one for all, scales transposed in memory.
+  // One block per row, 4-bit elements, one zero point for all, scales transposed in memory.
   Expect("DEQUANTIZE",
          {Shaped(U4({1, 2, 3, 4, 5, 6}), {2, 3}), Shaped(F32({1, 10}), {2, 1}), Shaped(U4({1}), {1, 1})}, {},
          {Shaped(F32({0, 1, 2, 30, 40, 50}), {2, 3})});
   Expect("DEQUANTIZE",
          {Shaped(I8({1, 1, 1, 1, 1, 1, 1, 1}), {2, 4}), Shaped(F32({1, 2, 3, 4}), {2, 2}, {1, 2})}, {},
          {Shaped(F32({1, 1, 2, 2, 3, 3, 4, 4}), {2, 4})});
-  // Of other sizes for scale and zero point: fewer, more, and one in each dimension.
+  // Scale and zero point with different sizes: fewer, more, and one per dimension.
   const Values row = Shaped(U8({1, 2, 3, 4, 5, 6, 7, 8}), {1, 8});
   const Values two = Shaped(F32({1, 10}), {1, 2}), four = Shaped(U8({1, 2, 3, 4}), {1, 4});
   Expect("DEQUANTIZE", {row, two, four}, {}, {Shaped(F32({0, 1, 1, 2, 20, 30, 30, 40}), {1, 8})});
@@ -212,7 +212,7 @@ TEST(QuantizeValues, Blocks) {
   Expect("DEQUANTIZE", {row, two, row}, {}, {Shaped(F32({0, 0, 0, 0, 0, 0, 0, 0}), {1, 8})});
 }
 
-// Strides count elements of 4 bits. Rows of odd length arrive with one more; stride 0 repeats.
+// Strides count 4-bit elements. Rows of odd length have a gap of one element; stride 0 broadcasts.
 TEST(QuantizeValues, StridedFourBits) {
   const Values rows = Shaped(U4({1, 2, 3, 4, 5, 6}), {2, 3}, {4, 1});
   EXPECT_EQ(rows.bytes, (Bytes{0x21, (kGap & 0xF0) | 3, 0x54, (kGap & 0xF0) | 6}));
@@ -233,7 +233,7 @@ TEST(QuantizeValues, StridedFourBits) {
 TEST(QuantizeValues, QuantizedLinearAdd) {
   const char* const name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD";
   const Values a = U8({10, 200, 0}), b = I8({-4, 100, 1}), absent;
-  // 4 - 1, 99 + 25, -1 + 0.25; in halves, after 10.
+  // 4 - 1, 99 + 25, -1 + 0.25; in FLOAT16, after 10.
   Expect(name, {a, F32({0.5f}), U8({2}), b, F32({0.25f}), absent, F32({0.5f}), U8({10})}, {},
          {U8({16, 255, 8})});
   Expect(name, {a, F32({0.5f}), absent, b, F32({0.25f}), absent, F32({0.5f}), absent}, {}, {I8({8, 127, 0})});
@@ -242,7 +242,7 @@ TEST(QuantizeValues, QuantizedLinearAdd) {
   Expect(name, {a, F32({0.5f}), absent, a, F32({0.5f}), U8({255}), F32({1})}, {}, {U8({0, 72, 0})});
 }
 
-// Every FLOAT16 number by scales of all kinds: tiny, large, negative, none, infinite.
+// Every FLOAT16 number with scales of all kinds: tiny, large, negative, zero, infinite.
 TEST(QuantizeValues, AllHalves) {
   constexpr uint32_t kElements = 65536 + 5;
   std::vector<uint16_t> bits(kElements);
@@ -265,7 +265,7 @@ TEST(QuantizeValues, AllHalves) {
   }
 }
 
-// Two elements share a byte, which no two threads may write.
+// Two elements share a byte, which only one thread may write.
 TEST(QuantizeValues, FourBitsThatThreadsShare) {
   struct Sizes {
     std::vector<uint32_t> input, scale;

@@ -1,4 +1,4 @@
-// Gradients, and a step of ADAM.
+// Gradients, and one step of ADAM.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -16,7 +16,7 @@ TEST(TrainValues, ReluGrad) {
   Expect("ACTIVATION_RELU_GRAD", {I16({1, -1}), I16({-300, 6})}, {}, {I16({-300, 0})});
 }
 
-// Nothing at the bounds and outside of them.
+// The gradient is 0 at the bounds and outside of them.
 TEST(TrainValues, ClipGrad) {
   Expect("ELEMENT_WISE_CLIP_GRAD",
          {F32({-1, -0.5f, 1, 2, kNan, -kInf, 0.99999994f}), F32({1, 2, 3, 4, 5, 6, -7})},
@@ -25,10 +25,10 @@ TEST(TrainValues, ClipGrad) {
          {F32({0, 0, 0, 4})});
   Expect("ELEMENT_WISE_CLIP_GRAD", {F32({1e30f, kInf, -kInf}), F32({1, 2, 3})},
          {{"Min", -kInf}, {"Max", kInf}}, {F32({1, 0, 0})});
-  // 0.1 as a half.
+  // 0.1 in FLOAT16.
   Expect("ELEMENT_WISE_CLIP_GRAD", {F16({0.099975586f, 0.5f}), F16({1, 2})}, {{"Min", 0.1f}, {"Max", 1.0f}},
          {F16({0, 2})});
-  // Bounds toward zero.
+  // Bounds round toward zero.
   Expect("ELEMENT_WISE_CLIP_GRAD", {I32({-2, -1, 0, 1, 2}), I32({1, 2, 3, 4, 5})},
          {{"Min", -1.9f}, {"Max", 2.9f}}, {I32({0, 0, 3, 4, 0})});
   Expect("ELEMENT_WISE_CLIP_GRAD", {U8({0, 1, 254, 255}), U8({1, 2, 3, 4})},
@@ -62,7 +62,7 @@ TEST(TrainValues, AdamByHand) {
          {F32({9, -2}), F32({2, 2}), F32({9, 9})});
   Expect("ADAM_OPTIMIZER", {F16({10, -1}), F16({1, 1}), F16({9, 9}), F16({3, 3}), U32({1})}, attributes,
          {F16({9, -2}), F16({2, 2}), F16({9, 9})});
-  // The step is used as it is: at 0 there is 0 / 0.
+  // The step is used as given: step 0 gives 0 / 0.
   Expect("ADAM_OPTIMIZER", {F32({10}), F32({1}), F32({9}), F32({3}), U32({0})}, attributes,
          {F32({kNan}), F32({2}), F32({9})});
 }

@@ -1,4 +1,5 @@
-// Operators of one tensor that are no activations. Transcendental values: rounded from 400 bits.
+// Operators with one tensor that are not activations. Expected transcendental values were computed with 400
+// bits and rounded.
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -14,7 +15,7 @@ TEST(UnaryValues, IdentityMovesBits) {
          {F64Bits({0x7FF0000000000001, 0x8000000000000000})});
   Expect("ELEMENT_WISE_IDENTITY", {I64({INT64_MIN, 9007199254740993})}, {},
          {I64({INT64_MIN, 9007199254740993})});
-  // Clients negate and add numbers with it.
+  // Clients use it to negate and to add.
   Expect("ELEMENT_WISE_IDENTITY", {I64({9007199254740993, INT64_MIN})}, {{"ScaleBias", ScaleBias{-1, 0}}},
          {I64({-9007199254740993, INT64_MIN})});
   Expect("ELEMENT_WISE_IDENTITY", {U8({254, 255, 0})}, {{"ScaleBias", ScaleBias{1, 3}}}, {U8({1, 2, 3})});
@@ -31,7 +32,7 @@ TEST(UnaryValues, Abs) {
   Expect("ELEMENT_WISE_ABS", {I64({-9007199254740993, INT64_MIN})}, {}, {I64({9007199254740993, INT64_MIN})});
 }
 
-// Whole numbers, however large, wrap.
+// Integers, however large, wrap.
 TEST(UnaryValues, ScaleBiasOfIntegersWraps) {
   const Values input = I32({1, 2, 3});
   const auto expect = [&](float scale, float bias, const Values& want) {
@@ -48,18 +49,18 @@ TEST(UnaryValues, ScaleBiasOfIntegersWraps) {
 
 TEST(UnaryValues, ScaleBiasComesFirst) {
   Expect("ELEMENT_WISE_ABS", {F32({1, -1, 0.5f})}, {{"ScaleBias", ScaleBias{-3, 1}}}, {F32({2, 4, 0.5f})});
-  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, of which the product's rounding takes the last.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24; rounding the product removes the last term.
   constexpr float x = 1 + 0x1p-12f;
   Expect("ELEMENT_WISE_ABS", {F32({x})}, {{"ScaleBias", ScaleBias{x, -(1 + 0x1p-11f)}}}, {F32({0})});
   Expect("ELEMENT_WISE_SQRT", {F32({4, -0.25f})}, {{"ScaleBias", ScaleBias{2, 1}}}, {F32({3, 0.70710677f})});
   Expect("ELEMENT_WISE_EXP", {F32({4, 2})}, {{"ScaleBias", ScaleBias{0.5f, -2}}}, {F32({1, 0.36787945f})}, 2);
-  // a / x of a client is 1 / (a x).
+  // Clients compute a / x as 1 / (a x).
   Expect("ELEMENT_WISE_RECIP", {F32({4, 0.5f})}, {{"ScaleBias", ScaleBias{2, 0}}}, {F32({0.125f, 1})});
-  // In FLOAT32: 2049 is no half.
+  // Computed in FLOAT32: FLOAT16 cannot represent 2049.
   Expect("ELEMENT_WISE_ABS", {F16({1})}, {{"ScaleBias", ScaleBias{2049, -2048}}}, {F16({1})});
 }
 
-// Integral Scale and Bias wrap in the tensor's type, before the function; others are computed in FLOAT64,
+// Integer Scale and Bias wrap in the tensor's type before the function; others are computed in FLOAT64,
 // rounded toward zero and saturated.
 TEST(UnaryValues, ScaleBiasOfIntegers) {
   Expect("ELEMENT_WISE_ABS", {I8({100, -100, 50})}, {{"ScaleBias", ScaleBias{2, 0}}}, {I8({56, 56, 100})});
@@ -90,7 +91,7 @@ TEST(UnaryValues, Rounding) {
          {F32({0, 2, 2, -0.0f, -2, -2, 0, -0.0f, 8388609, 4194304, 1e30f, -0.0f, kInf, kNan})});
   Expect("ELEMENT_WISE_ROUND", {numbers}, {{"RoundingMode", 1u}},
          {F32({0, 1, 2, -0.0f, -1, -2, 0, -0.0f, 8388609, 4194304, 1e30f, -0.0f, kInf, kNan})});
-  // TOWARD_INFINITY: halves away from zero.
+  // TOWARD_INFINITY: ties round away from zero.
   Expect("ELEMENT_WISE_ROUND", {numbers}, {{"RoundingMode", 2u}},
          {F32({1, 2, 3, -1, -2, -3, 0, -0.0f, 8388609, 4194305, 1e30f, -0.0f, kInf, kNan})});
   Expect("ELEMENT_WISE_ROUND", {F16({512.5f, 1.5f, 2.5f})}, {{"RoundingMode", 0u}}, {F16({512, 2, 2})});
@@ -134,11 +135,11 @@ TEST(UnaryValues, Clip) {
   // +0 is larger than -0.
   Expect("ELEMENT_WISE_CLIP", {F32({-0.0f, 0})}, {{"Min", 0.0f}, {"Max", 1.0f}}, {F32({0, 0})});
   Expect("ELEMENT_WISE_CLIP", {F32({-0.0f, 0})}, {{"Min", -1.0f}, {"Max", -0.0f}}, {F32({-0.0f, -0.0f})});
-  // 0.1 and 1000.3 as halves.
+  // 0.1 and 1000.3 in FLOAT16.
   Expect("ELEMENT_WISE_CLIP", {F16({0, 2000, 1})}, {{"Min", 0.1f}, {"Max", 1000.3f}},
          {F16({0.099975586f, 1000.5f, 1})});
   Expect("ELEMENT_WISE_CLIP", {F16({65504})}, {{"Min", 0.0f}, {"Max", 1e6f}}, {F16({65504})});
-  // Bounds toward zero, and saturated.
+  // Bounds round toward zero and saturate.
   Expect("ELEMENT_WISE_CLIP", {I32({-5, 0, 5})}, {{"Min", -1.9f}, {"Max", 2.9f}}, {I32({-1, 0, 2})});
   Expect("ELEMENT_WISE_CLIP", {I8({-128, 5, 127})}, {{"Min", -1000.0f}, {"Max", 1000.0f}},
          {I8({-128, 5, 127})});
@@ -226,7 +227,7 @@ TEST(UnaryValues, Transcendental) {
          {}, {F32({0, -0.0f, 0.54930615f, -0.54930615f, kInf, -kInf, 1e-10f, 8.66434f, kNan, kNan})}, 2);
 }
 
-// In FLOAT32, rounded once.
+// Computed in FLOAT32 and rounded once.
 TEST(UnaryValues, TranscendentalOfHalves) {
   Expect("ELEMENT_WISE_EXP", {F16({1, -1, 11, 11.1015625f, -15, -16.5f, -18, 0})}, {},
          {F16({2.71875f, 0.36791992f, 59872, kInf, 2.9802322e-7f, 5.9604645e-8f, 0, 1})}, 2);
@@ -238,7 +239,7 @@ TEST(UnaryValues, TranscendentalOfHalves) {
   Expect("ELEMENT_WISE_ERF", {F16({0.25f, -1})}, {}, {F16({0.2763672f, -0.84277344f})}, 2);
 }
 
-// 0.5 is no square root: that of -0 is -0.
+// An exponent of 0.5 is not a square root: the square root of -0 is -0.
 TEST(UnaryValues, ConstantPow) {
   Expect("ELEMENT_WISE_CONSTANT_POW", {F32({4, 2, 0, -0.0f, kInf, -kInf, -4, kNan})}, {{"Exponent", 0.5f}},
          {F32({2, 1.4142135f, 0, 0, kInf, kInf, kNan, kNan})}, 4);
@@ -254,7 +255,7 @@ TEST(UnaryValues, ConstantPow) {
   Expect("ELEMENT_WISE_CONSTANT_POW", {F32({7, 2})}, {{"Exponent", 1.7f}}, {F32({27.331703f, 3.2490096f})},
          4);
   Expect("ELEMENT_WISE_CONSTANT_POW", {F32({2, kNan})}, {{"Exponent", 0.0f}}, {F32({1, 1})}, 4);
-  // Integers: in FLOAT64, toward zero, saturated, NaN is 0.
+  // Integers: computed in FLOAT64, rounded toward zero, saturated; NaN becomes 0.
   Expect("ELEMENT_WISE_CONSTANT_POW", {I32({3, -3, 0, 46341, -46341})}, {{"Exponent", 2.0f}},
          {I32({9, 9, 0, INT32_MAX, INT32_MAX})});
   Expect("ELEMENT_WISE_CONSTANT_POW", {I32({9, 2, -4, 2147395600})}, {{"Exponent", 0.5f}},

@@ -1,4 +1,4 @@
-// FOLD and UNFOLD against the pages' examples and numbers worked out by hand.
+// FOLD and UNFOLD against the examples of DirectML's pages and results computed by hand.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -1,4 +1,5 @@
-// The gathers against the pages' examples and numbers worked out by hand, and what they refuse.
+// The gather operators against the examples of DirectML's pages and results computed by hand, and error
+// messages.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -83,7 +84,7 @@ TEST(Gather, IndicesOfTwoDimensions) {
             (Floats{0, 1, 2, 3, 2, 3, 4, 5}));
 }
 
-// ONNX Runtime sends indices without dimensions so: the axis vanishes, and a 1 comes on the left.
+// ONNX Runtime sends indices without dimensions this way: the axis vanishes, and a 1 is added on the left.
 TEST(Gather, AScalarIndex) {
   const TensorDesc input = F32({2, 3}), indices = U32({1, 1}), output = F32({1, 2});
   EXPECT_EQ(Values(Gather(input, indices, output, 1, 0),
@@ -169,7 +170,7 @@ TEST(GatherNd, ReportsTheFirstTuple) {
             "must be in [-3, 2]; indices out of range are clamped");
 }
 
-// Long enough for every kernel's way with rows.
+// Long enough for the row path of every kernel.
 TEST(Gather, LongRows) {
   constexpr uint32_t kRows = 37, kWidth = 1030, kTaken = 150;
   for (const uint32_t width : {kWidth, kWidth + 2, 1024u}) {

@@ -1,4 +1,4 @@
-// What a GPU does by the plan of a gather, done on the host one thread after the other.
+// Executes a GPU's gather plans on the host, one thread after the other.
 #include "ops/gather/plan.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ uint64_t SourceOf(const GatherTuples& tuples, uint64_t at, bool* in_range) {
   return source;
 }
 
-// A byte for each of the output's: how often it was written.
+// A byte per byte of the output: how often it was written.
 class Device {
  public:
   explicit Device(const GatherProblem& problem)
@@ -113,7 +113,7 @@ class Device {
   }
 };
 
-// Rows {count, length} out of `rows`, along the first dimension.
+// Gathers rows {count, length} from `rows`, along the first dimension.
 GatherProblem RowsProblem(DataType type, uint32_t rows, uint32_t count, uint32_t length) {
   return AxisProblem(type, {rows, length}, {1, count}, {count, length}, 0, 1);
 }
@@ -160,7 +160,7 @@ TEST(GatherPlan, UnitsDivideRowsStridesAndAddresses) {
   GatherProblem padded = RowsProblem(DataType::kFloat32, 4, 4, 64);
   padded.input.strides[0] = 65;
   EXPECT_EQ(unit(padded, 0), 4u);
-  // One by one: neighbours are of different tuples.
+  // Element by element: neighbours come from different tuples.
   const GatherProblem elements = AxisProblem(DataType::kFloat16, {1, 64}, {1, 64}, {1, 64}, 1, 1);
   EXPECT_EQ(unit(elements, 0), 2u);
 }
@@ -185,7 +185,7 @@ TEST(GatherPlan, IndicesOutOfRangeAreClamped) {
   }
 }
 
-// Nothing of the largest tensors is lost to 32 bits.
+// The largest tensors must not overflow 32 bits.
 TEST(GatherPlan, LargestTensors) {
   const DeviceTraits gpu = GpuTraits();
   for (const uint32_t length : {1u << 11, 1u << 20, (1u << 31) - 1024}) {
@@ -199,7 +199,7 @@ TEST(GatherPlan, LargestTensors) {
     EXPECT_EQ(uint64_t{rows.parameters.row_units} * rows.unit_bytes, uint64_t{length} * 8);
     EXPECT_EQ(rows.parameters.count, count * rows.parameters.pieces.divisor());
     ExpectThreadFor(uint64_t{rows.parameters.count} * kGatherLanes, rows.grid, gpu);
-    // The last row is where it belongs, beyond 32 bits.
+    // The last row, beyond 32 bits, is read from the right offset.
     uint64_t at[3];
     rows.parameters.nest.OffsetsOf(count - 1, at);
     EXPECT_EQ(at[GatherLoops::kOutput], uint64_t{count - 1} * length * 8);

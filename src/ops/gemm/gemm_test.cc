@@ -49,7 +49,7 @@ TEST(Gemm, Product) {
 }
 
 TEST(Gemm, Transposed) {
-  // The same memory, read the other way round.
+  // The same memory, read transposed.
   const TensorDesc a = Floats({3, 2}), b = Floats({2, 3});
   EXPECT_EQ(Product(Gemm(a, b, Floats({2, 2}), 1, true, true), {Scattered(a, kA), Scattered(b, kB), {}}),
             (std::vector<float>{1 * 7 + 3 * 8 + 5 * 9, 1 * 10 + 3 * 11 + 5 * 12, 2 * 7 + 4 * 8 + 6 * 9,
@@ -78,8 +78,8 @@ TEST(Gemm, BatchWithOneMatrixForAll) {
 }
 
 TEST(Gemm, OwnedOperandsArePacked) {
-  // Five rows, which are not few: i * {1, 1, 1} for i of 1 to 5, times columns that add up to 3, 6, 9,
-  // 12, 15.
+  // Five rows, more than the few-row kernels take: i * {1, 1, 1} for i of 1 to 5, times columns that sum to
+  // 3, 6, 9, 12, 15.
   std::vector<float> a_numbers, b_numbers, expected;
   for (const float i : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) {
     a_numbers.insert(a_numbers.end(), 3, i);
@@ -105,7 +105,7 @@ TEST(Gemm, OwnedOperandsArePacked) {
   }
 }
 
-// Wide enough for threads to share the columns of one row, which are read where they lie or from panels.
+// Wide enough for threads to divide the columns of one row, which are read in place or from panels.
 TEST(Gemm, OneLongRow) {
   const uint32_t k = 100, n = 3001;
   const TensorDesc a = Floats({1, k});
@@ -123,8 +123,8 @@ TEST(Gemm, OneLongRow) {
   }
 }
 
-// One row, or column, times a matrix whose rows or columns are units of 16 bytes: several blocks of a GPU
-// share what is long, and not all of them have columns to the end.
+// One row or column times a matrix whose rows or columns are 16-byte units: several GPU blocks divide the
+// long dimension, and not all of them have full columns.
 TEST(Gemm, OneRowInUnits) {
   struct Sizes {
     uint32_t k, n;
@@ -160,8 +160,8 @@ TEST(Gemm, OneRowInUnits) {
   }
 }
 
-// Both operands are contiguous along k, in units of 16 bytes: tiles of a GPU that are not full, and blocks
-// that share the steps.
+// Both operands are contiguous along k, in 16-byte units: partial GPU tiles, and blocks that divide the
+// steps.
 TEST(Gemm, ContiguousAlongK) {
   struct Sizes {
     uint32_t m, n, k;
@@ -190,7 +190,7 @@ TEST(Gemm, ContiguousAlongK) {
   }
 }
 
-// So many rows that B is packed first, for all threads; rows of A that are pages apart, and others; more
+// So many rows that B is packed first, for all threads; rows of A with page-sized strides, and others; more
 // steps than a block has. Sums are exact.
 TEST(Gemm, ManyRows) {
   struct Sizes {
@@ -216,7 +216,8 @@ TEST(Gemm, ManyRows) {
   }
 }
 
-// Columns with a single vector after panels of several, and rows that tiles of different heights share.
+// A single-vector column remainder after panels of several vectors, and rows divided into tiles of different
+// heights.
 TEST(Gemm, AVectorBehindPanels) {
   for (const uint32_t n : {16u, 64u, 160u}) {
     for (const uint32_t m : {15u, 16u, 41u}) {
@@ -234,7 +235,7 @@ TEST(Gemm, AVectorBehindPanels) {
   }
 }
 
-// Rows and columns of one step lie one behind the other, whichever of them is transposed.
+// Rows and columns of one step are contiguous, whichever operand is transposed.
 TEST(Gemm, OneStep) {
   constexpr uint32_t kN = 97;
   for (const uint32_t m : {3u, 15u, 96u}) {
@@ -265,7 +266,7 @@ TEST(Gemm, OneStep) {
 }
 
 TEST(Gemm, HalvesAddUpAsFloats) {
-  // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
+  // FLOAT16 cannot represent 2049: a sum kept in FLOAT16 would stay at 2048.
   const uint32_t k = 4096;
   const TensorDesc a = Packed(DataType::kFloat16, {1, k}), b = Packed(DataType::kFloat16, {k, 1});
   const TensorDesc output = Packed(DataType::kFloat16, {1, 1});
@@ -275,7 +276,7 @@ TEST(Gemm, HalvesAddUpAsFloats) {
 }
 
 TEST(Gemm, ActivationsSeeTheUnroundedNumber) {
-  // 1024 * 64 overflows FLOAT16 but not what the activation is applied to.
+  // 1024 * 64 overflows FLOAT16, but the activation is applied before rounding.
   const TensorDesc one = Packed(DataType::kFloat16, {1, 1});
   const Bytes a = Scattered(one, std::vector<Half>{ToHalf(1024)}),
               b = Scattered(one, std::vector<Half>{ToHalf(128)});
@@ -299,7 +300,7 @@ TEST(Gemm, ClipAndRelu) {
             (std::vector<float>{-2, -1, 1, 2}));
 }
 
-// Large enough for a library, which may add a row of numbers and know RELU by itself.
+// Large enough for a library, which may fuse the addition of a row and RELU.
 template <typename T>
 void ExpectReluKeepsNan(DataType type, T (*from)(float), float (*to)(T)) {
   constexpr uint32_t kSize = 128;

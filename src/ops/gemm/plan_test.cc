@@ -1,4 +1,4 @@
-// Which sums a GPU's blocks add up by the plans of products and convolutions, found on the host.
+// Checks on the host which terms a GPU's blocks sum by the plans of products and convolutions.
 #include "ops/gemm/plan.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace anydml {
 namespace {
 
-// Whether every element of every matrix has every step of k once.
+// Whether every element of every matrix gets every step of k exactly once.
 void ExpectEveryStepOnce(const ProductTiles& tiles, const Grid& grid, uint32_t matrices, uint32_t m,
                          uint32_t n, uint32_t k) {
   ExpectGrid(grid, GpuTraits());

@@ -1,4 +1,4 @@
-// The generators against the pages' examples, published numbers and numbers worked out by hand.
+// The generators against the examples of DirectML's pages, published numbers and results computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,11 +58,12 @@ TEST(FillValueSequence, WrapsAndRounds) {
             (std::vector<int64_t>{INT64_MAX, INT64_MIN, INT64_MIN + 1}));
   // Not accumulated: 0.1f * 3 is rounded once.
   EXPECT_EQ(Sequence<float>(DataType::kFloat32, {4}, 0, 0.1f)[3], 0.1f * 3);
-  // 1/1024 is the spacing of halves from 1 to 2; every step of half of it is rounded to even.
+  // 1/1024 is the spacing of FLOAT16 from 1 to 2; every second step of half of it is a tie and rounds to
+  // even.
   const auto half = [](float x) { return ToHalf(x).bits; };
   EXPECT_EQ(Sequence<uint16_t>(DataType::kFloat16, {4}, half(1), half(0x1p-11f)),
             (std::vector<uint16_t>{half(1), half(1), half(1 + 0x1p-10f), half(1 + 0x1p-9f)}));
-  // The infinity's product with 0 is NaN.
+  // Infinity times 0 is NaN.
   EXPECT_TRUE(std::isnan(Sequence<float>(DataType::kFloat32, {2}, 0, INFINITY)[0]));
 }
 
@@ -127,7 +128,7 @@ Random Generate(const Words& state_words, const Sizes& sizes) {
   return {Gathered<uint32_t>(output, result.outputs[0]), Gathered<uint32_t>(state, result.outputs[1])};
 }
 
-// The vectors that come with the algorithm.
+// The test vectors published with the algorithm.
 TEST(RandomGenerator, KnownAnswers) {
   EXPECT_EQ(Generate({0, 0, 0, 0, 0, 0}, {4}).words, (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr uint32_t kOnes = 0xFFFFFFFF;
@@ -149,7 +150,7 @@ TEST(RandomGenerator, GoesOnWhereItStopped) {
   EXPECT_EQ(Words(whole.words.begin() + 8, whole.words.end()), second.words);
 }
 
-// The page's counter and its number of elements; the page subtracts where it says that it adds.
+// The page's counter and number of elements; the page subtracts where it says it adds.
 TEST(RandomGenerator, PageExampleOfTheState) {
   const Random random = Generate({0x74746c65, 0x6d536561, 0x6f46726f, 0x48656c6c, 1, 2}, {3, 3, 20, 7219});
   EXPECT_EQ(random.state, (Words{0x7479615c, 0x6d536561, 0x6f46726f, 0x48656c6c, 1, 2}));

@@ -1,4 +1,4 @@
-// What a GPU's threads do by the plans of what makes a tensor from little (ONE_HOT, too), done on the host.
+// Executes the plans of the generators and of ONE_HOT on the host.
 #include "ops/generate/plan.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ GenerateProblem ProblemOf(Kind kind, DataType type, const Shape& sizes) {
   return problem;
 }
 
-// Where the elements of a plan's units go, each once.
+// Where a plan writes the elements of its units; each is written once.
 void ExpectEveryElementOnce(const GeneratePlan& plan, uint64_t elements) {
   const GenerateParameters& p = plan.parameters;
   std::vector<int> visits(elements);

@@ -1,4 +1,4 @@
-// Products and convolutions of integers against sums worked out by hand.
+// Products and convolutions of integers against sums computed by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -101,7 +101,7 @@ TEST(MatrixMultiplyInteger, WhereParametersLie) {
 }
 
 TEST(MatrixMultiplyInteger, SumsWrap) {
-  const uint32_t k = 70000;  // 70000 * 255 * 255 is 256782704 more than 2^32
+  const uint32_t k = 70000;  // 70000 * 255 * 255 exceeds 2^32 by 256782704
   const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
                                {{"ATensor", U8({1, k}, std::vector<uint8_t>(k, 255))},
                                 {"BTensor", U8({k, 1}, std::vector<uint8_t>(k, 255))}},
@@ -110,7 +110,7 @@ TEST(MatrixMultiplyInteger, SumsWrap) {
 }
 
 TEST(MatrixMultiplyInteger, TheLargestMagnitudes) {
-  // 0 and 255 less 255 and 0, -128 and 127 less 127 and -128.
+  // 0 and 255 minus 255 and 0, -128 and 127 minus 127 and -128.
   const uint32_t k = 1001;
   const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
                                {{"ATensor", U8({2, k},
@@ -133,8 +133,8 @@ TEST(MatrixMultiplyInteger, TheLargestMagnitudes) {
   EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{most, -most, -most, most}));
 }
 
-// Sums of rows and columns for their zero points, of more bytes than 16 bits hold the sum of, and of more
-// columns than are added up at a time.
+// Row and column sums for zero points: over so many bytes that 16 bits overflow, and for more columns than
+// are summed at one time.
 TEST(MatrixMultiplyInteger, SumsOfManyBytes) {
   const uint32_t m = 7, n = 530;
   for (const uint32_t k : {15u, 256u, 4111u}) {
@@ -200,7 +200,7 @@ TEST(ConvolutionInteger, PaddingIsTheZeroPoint) {
 }
 
 TEST(QuantizedLinearConvolution, BiasScalesAndGroups) {
-  // Two channels, a filter of one number for each: sums {10, 20} * 2 + 1 and {30, 40} * -3 - 1, a quarter of
+  // Two channels, each with a filter of one number: sums {10, 20} * 2 + 1 and {30, 40} * -3 - 1; a quarter of
   // them is 5.25, 10.25, -22.75 and -30.25.
   const Problem problem = Make("QUANTIZED_LINEAR_CONVOLUTION",
                                {{"InputTensor", I8({1, 2, 1, 2}, {10, 20, 30, 40})},

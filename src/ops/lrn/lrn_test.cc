@@ -1,5 +1,5 @@
-// Local response normalisation and its gradient against numbers worked out by hand (or, the gradient, by
-// complex steps), and their refusals.
+// Local response normalization and its gradient against results computed by hand (gradients also by complex
+// steps), and error messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,14 +24,14 @@ TEST(Lrn, AcrossChannels) {
   Expect("LOCAL_RESPONSE_NORMALIZATION", {Channels({1, 2, 3, 4})},
          {{"CrossChannel", kYes}, {"LocalSize", 3u}, {"Alpha", 3.0f}, {"Beta", 1.0f}, {"Bias", 1.0f}},
          {Channels({0.16666667f, 0.13333334f, 0.1f, 0.15384616f})}, 8);
-  // Of an even window, one more comes behind the element.
+  // A window of even size has one more element after the centre.
   Expect("LOCAL_RESPONSE_NORMALIZATION", {Channels({1, 2, 3, 4})},
          {{"CrossChannel", kYes}, {"LocalSize", 2u}, {"Alpha", 2.0f}, {"Beta", 1.0f}, {"Bias", 1.0f}},
          {Channels({0.16666667f, 0.14285715f, 0.115384616f, 0.23529412f})}, 8);
 }
 
 TEST(Lrn, InSpace) {
-  // Alpha is divided by LocalSize here, too, not by the number of elements.
+  // Here, too, Alpha is divided by LocalSize, not by the number of elements in the window.
   Expect("LOCAL_RESPONSE_NORMALIZATION", {Shaped(F32({1, 2, 3, 4}), {1, 1, 2, 2})},
          {{"LocalSize", 3u}, {"Alpha", 3.0f}, {"Beta", 1.0f}, {"Bias", 1.0f}},
          {Shaped(F32({0.032258064f, 0.06451613f, 0.09677419f, 0.12903225f}), {1, 1, 2, 2})}, 8);
@@ -66,8 +66,8 @@ TEST(Lrn, WindowsLargerThanTheTensor) {
          {Channels({0.5f, 1, 1.5f, 2})}, 4);
 }
 
-// Bias and the sum of squares cancel at some element: a power of what is left is as far off as that is small.
-// Elsewhere the bound is as narrow as ever.
+// Bias and the sum of squares cancel at some element, where the relative error of a power of the difference
+// is large. Elsewhere the bound stays narrow.
 void ExpectBoundsNearPoles(const char* name, DataType type, std::mt19937_64& random) {
   const TensorDesc tensor = Packed(type, {1, 7, 3, 5});
   constexpr uint32_t kSize = 3;

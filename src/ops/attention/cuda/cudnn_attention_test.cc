@@ -1,5 +1,5 @@
-// What cuDNN is told of attention, which of its engines are taken, and what is said where it answers errors.
-// Without a GPU: the library is the tests' own.
+// The attention graphs that cuDNN gets, the choice of its engines, and error messages for its failures. Runs
+// without a GPU: the tests provide the library.
 #include "ops/attention/cuda/cudnn_attention.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class CudnnAttention : public ::testing::Test {
     ASSERT_NE(library_, nullptr) << dlerror();
     *library_ = FakeCudnn();
     library_->engines[cudnn::kModeA] = {{.index = 5, .notes = {cudnn::kTensorCore}}};
-    // One batch of 4 heads, two of which share keys and values; heads lie side by side.
+    // One batch of 4 heads, in pairs that share keys and values; rows contain all heads.
     problem_.type = DataType::kFloat16;
     problem_.heads = 4;
     problem_.group = 2;
@@ -43,7 +43,7 @@ class CudnnAttention : public ::testing::Test {
   }
 
   FakeCudnn* const library_ = FakeCudnn::Find();
-  const int device_ = next_device_++;  // each has a handle of its own
+  const int device_ = next_device_++;  // each thread has its own handle
   AttentionProblem problem_;
   AttentionView key_, value_;
   std::string why_not_;
@@ -63,7 +63,7 @@ TEST_F(CudnnAttention, IsAGraphOfOperations) {
   EXPECT_EQ(library_->attributes[cudnn::kPackIds], Numbers({1, 2, 3, 4, 5}));
 }
 
-// Dimensions of one element have a stride behind all others.
+// Dimensions of size 1 have a stride beyond all others.
 TEST_F(CudnnAttention, KeysAreTransposedByTheirStrides) {
   const auto graph = Create();
   ASSERT_NE(graph, nullptr) << why_not_;

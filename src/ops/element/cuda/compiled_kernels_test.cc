@@ -1,5 +1,5 @@
-// Kernels that the driver compiles, with a driver and a runtime of the test's own behind them: what happens
-// when they fail, and how long a module stays.
+// Kernels that the driver compiles: how failures are handled, and how long a module is kept. The test
+// provides the driver and the runtime.
 #include "ops/element/cuda/compiled_kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@ namespace {
 struct FakeCuda {
   CUresult loading = CUDA_SUCCESS, finding = CUDA_SUCCESS, launching = CUDA_SUCCESS;
   cudaError_t choosing = cudaSuccess;
-  cudaError_t last_error = cudaSuccess;  // what the next one would find who asks
+  cudaError_t last_error = cudaSuccess;  // the error that the next query would return
   std::vector<std::string> calls;
 };
 FakeCuda g_cuda;
@@ -43,7 +43,7 @@ CUresult Launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, un
 
 }  // namespace
 
-// In the place of CUDA's runtime, which is not linked.
+// Replaces CUDA's runtime, which is not linked.
 extern "C" {
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
@@ -109,7 +109,7 @@ TEST_F(CompiledKernels, AModuleWithoutTheKernelIsUnloaded) {
   EXPECT_EQ(TakeCalls(), (Calls{"load", "find", "unload"}));
 }
 
-// A graph of the application's may start them at any time.
+// An application's graph may launch the kernels at any time.
 TEST_F(CompiledKernels, Stay) {
   const CompiledKernel* const first = Compile("0");
   for (int i = 1; i < 300; ++i) ASSERT_NE(Compile("another " + std::to_string(i)), nullptr);
@@ -139,7 +139,7 @@ TEST_F(CompiledKernels, NoErrorIsLeftBehind) {
   EXPECT_EQ(g_cuda.last_error, cudaSuccess);
 }
 
-// What the application's own calls have left is the application's.
+// Errors that the application's own calls have left stay for the application.
 TEST_F(CompiledKernels, AnErrorOfOthersStays) {
   g_cuda.last_error = cudaErrorInvalidValue;
   EXPECT_NE(Compile("others"), nullptr);

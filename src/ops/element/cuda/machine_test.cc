@@ -1,5 +1,5 @@
-// What a GPU's blocks do, done by the host: plans, indices and conversions against the reference, without a
-// GPU. (The operators' tests run the kernels.)
+// Executes a GPU's blocks on the host: plans, indices and conversions against the reference, without a GPU.
+// (The operators' tests run the kernels.)
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
-// Elements that conversions have edges at.
+// Elements at the edges of conversions.
 void Fill(Memory* memory, DataType type, Random& random) {
   const size_t bytes = memory->words.size() * 8;
   for (size_t i = 0; i < bytes / 4; ++i) {
@@ -72,8 +72,8 @@ uint64_t SpanOf(const ElementProblem& problem, const ElementOperand& operand) {
   return last + 1;
 }
 
-// Strides of a tensor whose loops lie in `order` in memory (last: neighbours), with `gap` elements between
-// the innermost ones and some loops repeated.
+// Strides of a tensor whose loops are in `order` in memory (last: contiguous), with `gap` elements between
+// the innermost ones and some loops broadcast.
 void SetStrides(const ElementProblem& problem, std::span<const uint32_t> order, uint64_t gap,
                 uint32_t repeated, ElementOperand* operand) {
   uint64_t stride = gap;
@@ -106,7 +106,7 @@ void Shape(ElementProblem* problem, Layout layout, Random& random) {
   }
 }
 
-// How far results may be from the reference's, as a part of them, where they are not exact.
+// The relative error allowed for results that are not exact.
 constexpr float kTolerance = 1e-5f;
 constexpr float kTiny = 1e-36f;
 
@@ -269,7 +269,7 @@ TEST(ElementMachine, ValuesThatAreNeededLater) {
     p.Apply(F::kSubtract, kF32, {y, x});
     p.Store(0, y, kF32);
   });
-  // Fractions of integers, in FLOAT64 between.
+  // Fractions of integers, computed in FLOAT64.
   CheckLayouts({{T::kInt16, T::kInt16}, {T::kInt16}}, 40, [](ElementProgram& p) {
     const uint8_t a = p.Load(0, kI32);
     p.Convert(a, kI32, kF64, T::kFloat64);
@@ -280,7 +280,7 @@ TEST(ElementMachine, ValuesThatAreNeededLater) {
   });
 }
 
-// While another input lies across.
+// While another input is transposed.
 TEST(ElementMachine, OutputsReplaceInputs) {
   ElementProblem problem;
   Binary(problem.program, F::kSubtract, kI32);
@@ -298,7 +298,7 @@ TEST(ElementMachine, OutputsReplaceInputs) {
   }
 }
 
-// Every function and class reaches its body.
+// Every function and class reaches its implementation.
 TEST(ElementMachine, AllFunctionsOfTheTable) {
   Random random(3);
   constexpr T kTypes[] = {T::kFloat32, T::kInt32, T::kUInt32, T::kFloat64, T::kInt64, T::kUInt64};
@@ -319,7 +319,7 @@ TEST(ElementMachine, AllFunctionsOfTheTable) {
         problem.sizes = {1000};
         uint8_t r[3] = {};
         for (uint32_t i = 0; i < 3; ++i) {
-          // A 64-bit tensor makes the machine a wide one.
+          // A 64-bit tensor selects the wide machine.
           problem.inputs.push_back({i == 2 && with_wide_input ? T::kInt64 : kTypes[c], {1}});
           if (i < info.sources) r[i] = p.Load(i, type);
         }
@@ -368,7 +368,7 @@ TEST(ElementMachine, PacksOfTheWidestOperandMakeGroups) {
     ElementProblem problem;
     problem.rank = 2;
     problem.sizes = {sizes[0], sizes[1]};
-    problem.inputs.push_back({from, {0, 1}});  // a row for all
+    problem.inputs.push_back({from, {0, 1}});  // one row, broadcast
     problem.outputs.push_back({to, {sizes[1], 1}});
     problem.program.Store(0, problem.program.Load(0, kF32), kF32);
     MachinePlan plan;

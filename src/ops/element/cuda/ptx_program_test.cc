@@ -1,5 +1,5 @@
-// Texts of compiled programs: what they use, and that NVIDIA's assembler takes them where it is installed.
-// (The operators' tests run them.)
+// Texts of compiled programs: which features they use, and that NVIDIA's assembler accepts them where it is
+// installed. (The operators' tests run them.)
 #include "ops/element/cuda/ptx_program.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ class Module {
   uint32_t count_ = 0;
 };
 
-// (x w + x) relu, as the graph's passes join it: rounded between operators.
+// (x w + x) relu, as graph passes fuse it: rounded between operators.
 ElementProgram Chain(bool rounded) {
   ElementProgram p;
   const uint8_t x = p.Load(0, kF32), w = p.Load(1, kF32), y = p.Load(0, kF32);
@@ -111,7 +111,7 @@ TEST(PtxProgram, HalvesAreComputedTwoAtATime) {
   EXPECT_EQ(CountOf("add.rn.f16x2", halves), 4u);
   EXPECT_EQ(CountOf("cvt.f32.f16", halves), 0u);
   EXPECT_EQ(CountOf("ld.global.cs.v4.b32", halves), 2u);
-  // A product that is not rounded has more digits than a half.
+  // A product that is not rounded has more digits than FLOAT16.
   problem.program = Chain(false);
   const std::string floats = TextOf(problem);
   EXPECT_EQ(CountOf("mul.rn.f16x2", floats), 0u);
@@ -183,7 +183,7 @@ TEST(PtxProgram, FunctionsAssemble) {
       ElementProgram& p = problem.program;
       uint8_t r[3] = {};
       for (uint32_t i = 0; i < info.sources; ++i) {
-        problem.inputs[i].strides = {};  // one element: the function is in the text once
+        problem.inputs[i].strides = {};  // one element: the text contains the function once
         r[i] = p.Load(i, type);
       }
       const uint8_t to = info.sources == 1   ? p.Apply(f, type, {r[0]}, 1, 2)

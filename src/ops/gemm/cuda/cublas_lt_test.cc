@@ -1,5 +1,5 @@
-// cuBLASLt answers errors: a reason when a product is compiled, so that the next implementation is asked, and
-// our own kernel when it runs. Without a GPU: the library is the tests' own, and so is the kernel.
+// Failures of cuBLASLt: at compilation they are a reason to choose the next implementation; at execution our
+// own kernel runs instead. Without a GPU: the tests provide the library and the kernel.
 #include <gtest/gtest.h>
 
 #include "kernel/device_traits.h"
@@ -41,7 +41,7 @@ class CublasLt : public ::testing::Test {
     *library_ = FakeCublasLt();
     g_runs_instead = 0;
     g_status_instead = Status();
-    device_.ordinal = next_device_++;  // each has a handle of its own
+    device_.ordinal = next_device_++;  // each thread has its own handle
     problem_.m = problem_.n = problem_.k = 64;
     problem_.a = problem_.b = problem_.output = {{}, 64, 1};
   }
@@ -90,7 +90,7 @@ TEST_F(CublasLt, WhatFailsAtCompileTimeIsAReason) {
   }
 }
 
-// There may have been no memory for it.
+// There may have been too little memory for it.
 TEST_F(CublasLt, AStartIsTriedAgain) {
   library_->fails = Fails::kCreate;
   EXPECT_EQ(Create(), nullptr);

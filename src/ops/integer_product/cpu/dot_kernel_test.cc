@@ -1,5 +1,5 @@
-// Tiles of products of bytes of all instruction sets that the processor has, and the text that x86's share
-// with its instructions written out, against sums worked out one by one.
+// Tiles of byte products for all instruction sets of the processor, against sums computed element by element;
+// and the text with written-out instructions that the x86 tiles share.
 #include "ops/integer_product/cpu/dot_kernel.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace anydml::testing {
 namespace {
 
-// Instructions multiply what panels have on this machine.
+// The instructions multiply the panels of this machine.
 int32_t Product(int8_t x, uint8_t column) {
   return x * (kUnsignedColumns ? column : static_cast<int8_t>(column));
 }
@@ -39,7 +39,7 @@ struct EmulatedWords : WholeWords {
     for (uint32_t& lane : bytes.lanes) lane ^= flip * 0x01010101u;
     return bytes;
   }
-  // Of every 16 bytes the first 8 (from 0) or the second ones (from 8), `size` of each vector in turn.
+  // From every 16 bytes the first 8 (from 0) or the last 8 (from 8), `size` from each vector in turn.
   static Vector InTurn(const Vector& a, const Vector& b, uint32_t from, uint32_t size) {
     Vector result;
     for (uint32_t byte = 0; byte < sizeof(result); ++byte) {
@@ -109,12 +109,12 @@ struct EmulatedRegisters {
   }
 };
 
-// Where a row's word is in a panel.
+// The index of a row's word in a panel.
 uint64_t AtRow(const DotTile& tile, uint64_t word, uint64_t row) {
   return (word / tile.row_words * tile.kernel.rows + row) * tile.row_words + word % tile.row_words;
 }
 
-// The same of a column's, where steps are `stride` apart.
+// The same for a column; steps are `stride` apart.
 uint64_t AtColumn(const DotTile& tile, uint64_t word, uint64_t column, uint64_t stride) {
   return (word / tile.column_words * stride + column) * tile.column_words + word % tile.column_words;
 }
@@ -124,7 +124,7 @@ void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, ui
   const MicroKernel& kernel = tile.kernel;
   const uint64_t b_stride = kernel.columns + 16, to_stride = kernel.columns + 5;
   std::minstd_rand random(static_cast<uint32_t>(steps) + columns);
-  // Extremes are frequent: saturation would be seen.
+  // Extremes are frequent, so that saturation would be visible.
   const auto bytes = [&](uint64_t count) {
     std::vector<uint8_t> result(count);
     for (uint8_t& byte : result) {
@@ -254,7 +254,7 @@ TEST(DotKernel, SumsOfAllInstructionSets) {
   EXPECT_EQ(FindDotKernels() != nullptr, found != 0);
 }
 
-// The processor's best ones are what other tests run.
+// Other tests run only the processor's best instruction set.
 TEST(DotKernel, OperatorsWithOtherInstructionSets) {
   const DotKernels* const best = FindDotKernels();
   for (auto* const find : kFinds) {
@@ -263,7 +263,7 @@ TEST(DotKernel, OperatorsWithOtherInstructionSets) {
   }
 }
 
-// x86's with the instructions written out, each with cases of the operators.
+// The written-out x86 tiles, each with the operators' cases.
 class WrittenOut : public ::testing::TestWithParam<DotKernels> {};
 
 TEST_P(WrittenOut, Sums) {

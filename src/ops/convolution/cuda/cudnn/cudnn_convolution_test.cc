@@ -1,5 +1,5 @@
-// What is asked of cuDNN, which of its engines are taken, and what is said where it answers errors. Without a
-// GPU: the library is the tests' own.
+// The convolution graphs that cuDNN gets, the choice of its engines, and error messages for its failures.
+// Runs without a GPU: the tests provide the library.
 #include "ops/convolution/cuda/cudnn/cudnn_convolution.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Cudnn : public ::testing::Test {
   }
 
   FakeCudnn* const library_ = FakeCudnn::Find();
-  const int device_ = next_device_++;  // each has a handle of its own
+  const int device_ = next_device_++;  // each thread has its own handle
   CudnnProblem problem_;
   std::string why_not_;
 
@@ -73,7 +73,7 @@ TEST_F(Cudnn, BiasAndLimitsAreOperationsOfTheGraph) {
   EXPECT_EQ(library_->addresses.size(), 4u);
 }
 
-// Notes are what engines say of their precision.
+// Engines state their precision as numerical notes.
 TEST_F(Cudnn, TakesTheFirstEngineThatIsExactEnough) {
   library_->engines[cudnn::kModeA] = {{.index = 1, .notes = {cudnn::kTensorCore}},
                                       {.index = 2, .notes = {cudnn::kWinograd + 1}},
@@ -120,7 +120,7 @@ TEST_F(Cudnn, TheSameProblemHasOneGraphWhileItIsUsed) {
   EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 6");
 }
 
-// So that executions do not wait for what is compiled meanwhile.
+// So that executions do not wait for a concurrent compilation.
 TEST_F(Cudnn, GraphsAreExecutedWithAnotherHandleThanTheyAreMadeWith) {
   const auto graph = Create();
   ASSERT_NE(graph, nullptr) << why_not_;
@@ -140,7 +140,7 @@ TEST_F(Cudnn, WhatFailsAtCompileTimeIsAReason) {
   };
   library_->fails_to_start = true;
   expect("cuDNN could not be started: cudnnCreate: CUDNN_STATUS_INTERNAL_ERROR");
-  library_->fails_to_start = false;  // it is tried again
+  library_->fails_to_start = false;  // it is retried
   library_->attribute_not_set = cudnn::kConvolutionStrides;
   expect(
       "cuDNN refuses it: cudnnBackendSetAttribute (a convolution): CUDNN_STATUS_BAD_PARAM (attribute 103)");

@@ -1,4 +1,5 @@
-// What cuDNN's description of a convolution adds up, by cuDNN's formulas, is what the convolution does.
+// Evaluates the description that cuDNN gets of a convolution by cuDNN's formulas, and compares with
+// DirectML's convolution.
 #include "ops/convolution/cuda/cudnn/cudnn_layout.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ using Numbers = std::vector<int64_t>;
 
 class Problems {
  public:
-  // In DirectML's terms: see ShapeOf.
+  // In DirectML's dimensions: see ShapeOf.
   ConvolutionProblem Next() {
     ConvolutionProblem p;
     p.type = Below(2) == 0 ? DataType::kFloat16 : DataType::kFloat32;
@@ -92,10 +93,10 @@ uint64_t Offset(const ConvolutionTensor& t, const Index& at) {
          at[5] * t.spatial[2];
 }
 
-// A number for every place of a tensor.
+// A distinct number for every element of a tensor.
 int64_t Value(uint64_t offset) { return static_cast<int64_t>(offset * 2654435761u % 17) - 8; }
 
-// By what problem.h says.
+// The sums as problem.h defines them.
 int64_t SumOf(const ConvolutionShape& s, const Index& at) {
   int64_t sum = 0;
   const auto& w = s.windows;
@@ -113,7 +114,7 @@ int64_t SumOf(const ConvolutionShape& s, const Index& at) {
   return sum;
 }
 
-// What cuDNN finds in a tensor: as it is, or packed with zeros.
+// The tensor that cuDNN reads: the original, or packed with zeros.
 Numbers Memory(const CudnnPacked& packed, uint64_t groups, uint64_t true_channels,
                const std::function<int64_t(const Index&)>& value) {
   Numbers memory(packed.Elements());
@@ -125,7 +126,7 @@ Numbers Memory(const CudnnPacked& packed, uint64_t groups, uint64_t true_channel
   return memory;
 }
 
-// By cuDNN's definition, of tensors of four or five dimensions; returns the result's memory.
+// Convolves as cuDNN defines it, with tensors of four or five dimensions; returns the result's memory.
 Numbers Convolve(const CudnnProblem& p, const Numbers& input, const Numbers& filter, size_t elements) {
   Numbers result(elements);
   const size_t spatial = p.windows.steps.size();
@@ -137,7 +138,7 @@ Numbers Convolve(const CudnnProblem& p, const Numbers& input, const Numbers& fil
   const Numbers x = wide(p.x.shape.sizes, 1), w = wide(p.w.shape.sizes, 1), y = wide(p.y.shape.sizes, 1);
   const Numbers xs = wide(p.x.shape.strides, 0), ws = wide(p.w.shape.strides, 0),
                 ys = wide(p.y.shape.strides, 0);
-  for (size_t d = 0; d < spatial; ++d) {  // its formula
+  for (size_t d = 0; d < spatial; ++d) {  // cuDNN's formula
     const int64_t reach = (p.w.shape.sizes[d + 2] - 1) * p.windows.dilations[d] + 1;
     EXPECT_EQ(p.y.shape.sizes[d + 2],
               (p.x.shape.sizes[d + 2] + p.windows.pre_paddings[d] + p.windows.post_paddings[d] - reach) /
