@@ -1,4 +1,5 @@
-// Work with a short estimate is short, and needs little stack, so it may run on a thread of the application.
+// Work with a short estimate must be short and need little stack, because it may run on an application's
+// thread.
 #include "ops/work.h"
 
 #include <pthread.h>
@@ -60,7 +61,7 @@ class WorkBuffers {
   std::vector<std::vector<std::byte>> memory_;
 };
 
-// Whether the estimate is short.
+// Whether the estimate is below the limit for short work.
 bool ExpectBrief(const Case& problem) {
   LoweredOperator lowered;
   EXPECT_TRUE(LowerOperator(ImplementationOf(problem.desc), problem.desc, {}, &lowered).ok());
@@ -83,7 +84,7 @@ bool ExpectBrief(const Case& problem) {
   }
   double best = 1;
   RunOnSmallStack([&] {
-    for (int run = 0; run < 3; ++run) {  // the first run finds cold caches
+    for (int run = 0; run < 3; ++run) {  // caches are cold in the first run
       const double begin = ThreadSeconds();
       EXPECT_TRUE(lowered.kernel->Run(arguments).ok());
       best = std::min(best, ThreadSeconds() - begin);
@@ -106,7 +107,7 @@ TEST(Work, WhatIsBrief) {
   }
 }
 
-// Several cases of each operator, however long earlier cases take. (Normalisation is not included: without
+// Several cases of each operator, even if earlier cases take long. (Normalization is excluded: without
 // vectors it is a composite.)
 TEST(Work, OfManyOperators) {
   constexpr uint64_t kTries = 100;
@@ -135,14 +136,14 @@ TEST(Work, OfManyOperators) {
   EXPECT_EQ(brief, known);
 }
 
-// Work that a kernel for contiguous elements does quickly takes milliseconds here.
+// Work that is fast with contiguous elements takes milliseconds here.
 TEST(Work, WhatIsNot) {
   const auto is_brief = [](const OperatorDesc& desc) {
     LoweredOperator lowered;
     EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
     return WorkOf(lowered, &desc) <= ShortWork::kMostBytes;
   };
-  // Elements that are cache lines or pages apart, and short runs.
+  // Elements a cache line or a page apart, and short runs.
   const auto copy = [&](const TensorDesc& from, const TensorDesc& to) {
     return is_brief(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", from}, {"OutputTensor", to}}));
   };

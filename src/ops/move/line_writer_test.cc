@@ -10,8 +10,8 @@
 namespace anydml::testing {
 namespace {
 
-// Pieces of all lengths, from and to anywhere, are written as ByteWriter writes them, and nothing around
-// them.
+// Pieces of all lengths, with any source and target alignment, are written as ByteWriter writes them, and
+// bytes around them stay unchanged.
 TEST(LineWriter, WritesEverythingAndNothingElse) {
   std::mt19937_64 random(TestSeed());
   std::vector<std::byte> source(4096), expected(1 << 14), lines(expected.size());
@@ -71,7 +71,7 @@ void ExpectFramedRows(std::mt19937_64& random) {
   ASSERT_TRUE(expected == lines);
 }
 
-// The same for rows with elements beside them, which wider vectors may write.
+// The same for rows followed by other elements, which wider vectors may overwrite.
 TEST(LineWriter, WritesFramedRowsAsByteWriterDoes) {
   std::mt19937_64 random(TestSeed());
   for (int run = 0; run < 500; ++run) {

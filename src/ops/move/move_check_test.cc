@@ -1,4 +1,4 @@
-// What the moving operators refuse, and in which words.
+// Invalid moving operators and their error messages.
 #include <gtest/gtest.h>
 
 #include "support/operator_runner.h"
@@ -149,7 +149,7 @@ TEST(MoveCheck, LengthsAndChannels) {
             "VALUE_SCALE_2D: ChannelCount is 3 but must be 2, that of InputTensor.Sizes[1]");
 }
 
-// What infer says, or the sizes that it finds.
+// The error of infer, or the sizes that it derives.
 std::string Inferred(OperatorDesc desc, const char* output = "OutputTensor") {
   const Status status = ImplementationOf(desc).infer(&desc);
   return status.ok() ? SizesToString(*desc.tensor(output)) : status.message();
@@ -222,7 +222,7 @@ TEST(MoveInfer, SizesThatDoNotFit) {
             "JOIN: the sum of Sizes[Axis=1] of InputTensors is 4294967296 but must be below 2^32");
 }
 
-// By the check, too: sizes cut to 32 bits would be right by chance.
+// The check must reject it, too: sizes truncated to 32 bits would match by chance.
 TEST(MoveInfer, BlocksThatDoNotFit) {
   const auto refused = [](const char* name, const Sizes& input, uint32_t block, const Sizes& cut) {
     OperatorDesc desc = MakeDesc(name, {{"InputTensor", Floats(input)}, {"BlockSize", block}});

@@ -1,5 +1,5 @@
-// All implementations of the moving operators against each other, at sizes for which they copy in different
-// ways.
+// All implementations of the moving operators against each other, at sizes for which they use different ways
+// to copy.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 
-// So many elements that a thread of a GPU writes several repetitions.
+// Enough elements for a GPU thread to write several repetitions.
 TEST(Tile, RepeatsLargeDimensions) {
   std::mt19937_64 random(TestSeed());
   const TensorDesc input = Packed(DataType::kFloat16, {3, 256, 512});
@@ -58,7 +58,8 @@ OperatorDesc Frame(const TensorDesc& input, const TensorDesc& output, uint32_t m
                               {"EndPadding", end}});
 }
 
-// Frames of every kind around images whose rows are as long as a unit and longer, of elements of every width.
+// Padding of every mode around images whose rows are about as long as a unit and longer, with elements of
+// every width.
 TEST(Padding, Frames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
@@ -70,7 +71,7 @@ TEST(Padding, Frames) {
           ExpectAllAgree(Frame(from, Packed(type, {2, 4, 8, width + 2}), mode, {0, 1, 0, 1}, {0, 0, 1, 1}),
                          {RandomBytes(from, random)});
         }
-        // Beyond what is there, and without a frame along rows.
+        // Padding larger than the tensor, and no padding along rows.
         ExpectAllAgree(Frame(input, Packed(type, {5, 3, 24, width + 3}), mode, {2, 0, 9, 3}, {1, 0, 8, 0}),
                        {RandomBytes(input, random)});
         ExpectAllAgree(Frame(input, Packed(type, {2, 6, 7, width}), mode, {0, 2, 0, 0}, {0, 1, 0, 0}),
@@ -80,7 +81,7 @@ TEST(Padding, Frames) {
   }
 }
 
-// So large that stores are non-temporal; rows begin anywhere in a cache line.
+// Large enough for non-temporal stores; rows begin anywhere in a cache line.
 TEST(Padding, LargeFrames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
@@ -102,7 +103,7 @@ OperatorDesc EverySecond(const TensorDesc& input, const TensorDesc& output, cons
                              {"InputWindowStrides", std::vector<int32_t>{1, 2}}});
 }
 
-// Rows of whole units of 16 bytes, of elements of every width.
+// Rows of whole 16-byte units, with elements of every width.
 TEST(Slice, EverySecond) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
@@ -114,13 +115,13 @@ TEST(Slice, EverySecond) {
   }
 }
 
-// So many that stores are non-temporal.
+// Enough for non-temporal stores.
 TEST(Slice, EverySecondOfMany) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
     const TensorDesc input = Packed(type, {2100, 4007}), output = Packed(type, {2100, 2003});
     ExpectAllAgree(EverySecond(input, output, {0, 1}, {2100, 4006}), {RandomBytes(input, random)});
-    // The last element is the tensor's.
+    // The slice ends at the tensor's last element.
     const TensorDesc whole = Packed(type, {2100, 4031}), lines = Packed(type, {2100, 2016});
     ExpectAllAgree(EverySecond(whole, lines, {0, 0}, {2100, 4031}), {RandomBytes(whole, random)});
   }

@@ -1,4 +1,4 @@
-// The moving operators against the pages' examples and numbers worked out by hand.
+// The moving operators against the examples of DirectML's pages and results computed by hand.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -62,14 +62,14 @@ TEST(Slice1, WindowsAndNegativeStrides) {
   const TensorDesc input = Floats({10});
   // From the end of the window [2, 9).
   EXPECT_EQ(Result(Slice1("SLICE1", input, Floats({3}), {2}, {7}, {-3}), Counting(10)), (Values{9, 6, 3}));
-  // Fewer than there could be.
+  // Fewer than possible.
   EXPECT_EQ(Result(Slice1("SLICE1", input, Floats({2}), {2}, {7}, {-3}), Counting(10)), (Values{9, 6}));
   EXPECT_EQ(Result(Slice1("SLICE1", input, Floats({10}), {0}, {10}, {-1}), Counting(10)),
             (Values{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}));
 }
 
 TEST(Slice1, ATriangleOfAShearedInput) {
-  // Rows that begin one element later each: what clients make triangular masks of.
+  // Each row begins one element later: clients build triangular masks this way.
   const TensorDesc sheared = Strided(DataType::kFloat32, {3, 3}, {2, 1});
   EXPECT_EQ(Result(Slice1("SLICE1", sheared, Floats({3, 3}), {0, 0}, {3, 3}, {1, 1}),
                    Gathered<float>(sheared, Scattered(Floats({7}), Counting(7)))),
@@ -183,7 +183,7 @@ TEST(Padding, LongerThanTheDimension) {
   EXPECT_EQ(Result(Pad(2, {1}, {3}, {2}), {7}), Values(6, 7));
 }
 
-// The page's examples of reflection and symmetry are of this kind: both dimensions at once.
+// The page's examples of reflection and symmetry pad both dimensions, too.
 TEST(Padding, TwoDimensions) {
   EXPECT_EQ(Result(Pad(2, {1, 1, 2, 2}, {0, 0, 1, 1}, {0, 0, 1, 1}), {1, 2, 3, 4}),
             (Values{4, 3, 4, 3, 2, 1, 2, 1, 4, 3, 4, 3, 2, 1, 2, 1}));
@@ -247,7 +247,7 @@ OperatorDesc Blocks(const char* name, const Sizes& input, const Sizes& output, u
 }
 
 TEST(DepthToSpace, BothOrders) {
-  // Channels of 1 x 1 pixels: eight of them are two channels of 2 x 2.
+  // Channels of 1 x 1 pixels: eight of them become two channels of 2 x 2.
   EXPECT_EQ(Result(Blocks("DEPTH_TO_SPACE1", {1, 8, 1, 1}, {1, 2, 2, 2}, 0), Counting(8)),
             (Values{1, 3, 5, 7, 2, 4, 6, 8}));
   EXPECT_EQ(Result(Blocks("DEPTH_TO_SPACE1", {1, 8, 1, 1}, {1, 2, 2, 2}, 1), Counting(8)),

@@ -1,4 +1,4 @@
-// Mean-variance and Lp normalisation against numbers computed by hand or in FLOAT64, and what they refuse.
+// Mean-variance and Lp normalization against results computed by hand or in FLOAT64, and error messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ TEST(Mvn, AcrossChannels) {
          {Shaped(F32({-1.4638501f, -0.8783101f, -0.29277003f, 0.29277003f, 0.8783101f, 1.4638501f}),
                  {1, 2, 1, 3})},
          4);
-  // Without the variance nothing is divided, and Epsilon means nothing.
+  // Without the variance nothing is divided, and Epsilon is ignored.
   Expect("MEAN_VARIANCE_NORMALIZATION", {x}, {{"Epsilon", 7.0f}},
          {Shaped(F32({-1, 0, 1, -1, 0, 1}), {1, 2, 1, 3})});
 }
@@ -57,7 +57,7 @@ TEST(Mvn, LayerNormalization) {
   Expect("MEAN_VARIANCE_NORMALIZATION1", {F16({1, 2, 3, 4})},
          {{"AxisCount", 1u}, {"Axes", Axes{0}}, {"NormalizeVariance", kYes}},
          {F16Bits({0xBD5E, 0xB728, 0x3728, 0x3D5E})}, 1);
-  // Scale along the row, bias per row, and an activation that sees the sum.
+  // Scale along the row, bias per row, and an activation of the sum.
   Expect("MEAN_VARIANCE_NORMALIZATION1",
          {Shaped(F32({-1, 1, -1, 1}), {2, 2}), Shaped(F32({2, 3}), {1, 2}), Shaped(F32({1, -5}), {2, 1})},
          {{"AxisCount", 1u},
@@ -85,7 +85,7 @@ TEST(Mvn, EveryElementIsItsOwnSetWithoutAxes) {
   const Values x = F32({3, -4}), scale = F32({5, 6}), bias = F32({10, 20});
   Expect("MEAN_VARIANCE_NORMALIZATION1", {x, scale, bias},
          {{"AxisCount", 0u}, {"Axes", Axes{}}, {"NormalizeVariance", kYes}, {"Epsilon", kEpsilon}}, {bias});
-  // Nothing divided by nothing.
+  // 0 divided by 0.
   Expect("MEAN_VARIANCE_NORMALIZATION1", {x},
          {{"AxisCount", 0u}, {"Axes", Axes{}}, {"NormalizeVariance", kYes}}, {F32({kNan, kNan})});
 }
@@ -102,7 +102,7 @@ TEST(LpNormalization, Norms) {
   expect(2, 0, {0.6f, 0.8f, kNan, kNan, -1, 0}, 0);
 }
 
-// Sets long enough to be shared between threads, of neighbours and across them.
+// Sets long enough to be divided among threads, along and across contiguous elements.
 TEST(Mvn, LongSets) {
   for (const bool is_row : {true, false}) {
     constexpr uint32_t kLong = 100003;
@@ -121,7 +121,8 @@ TEST(Mvn, LongSets) {
   }
 }
 
-// Rows of all lengths that kernels tell apart, at even and odd addresses; a scale along them, a bias of each.
+// Rows of all lengths that kernels distinguish, at even and odd addresses; with a scale along each row and a
+// bias per row.
 TEST(Mvn, RowsOfManyLengths) {
   constexpr uint32_t kRows = 2;
   Thinning thinning;
@@ -157,9 +158,9 @@ TEST(Mvn, RowsOfManyLengths) {
   }
 }
 
-// Elements of a row that are the same have the same result, wherever in the row they are.
+// Equal elements of a row give equal results, wherever in the row they are.
 TEST(Mvn, EqualElementsHaveEqualResults) {
-  constexpr uint32_t kLength = 16 * 9 + 15;  // vectors and single ones
+  constexpr uint32_t kLength = 16 * 9 + 15;  // vectors and single elements
   constexpr float kNumbers[] = {0.1f, -2.3f, 7.7f};
   const TensorDesc row = Packed(DataType::kFloat32, {1, kLength});
   const TensorDesc one = Strided(DataType::kFloat32, {1, kLength}, {0, 0});

@@ -1,4 +1,4 @@
-// ONE_HOT against the page's examples, and what it refuses.
+// ONE_HOT against the examples of DirectML's page, and error messages.
 #include <gtest/gtest.h>
 
 #include "support/operator_runner.h"

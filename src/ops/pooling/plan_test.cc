@@ -1,4 +1,4 @@
-// Which windows a GPU's threads take by the plans of pooling, found on the host.
+// Checks on the host which windows a GPU's threads process by the pooling plans.
 #include "ops/pooling/plan.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ PoolingShape ShapeOf(uint32_t batch, uint32_t channels, uint32_t height, uint32_
   return shape;
 }
 
-// Without gaps, {batch, channels, 1, height, width} or with channels innermost.
+// Packed, {batch, channels, 1, height, width} or channels-last.
 PoolingTensor TensorOf(uint64_t channels, uint64_t height, uint64_t width, bool channels_last) {
   PoolingTensor tensor;
   tensor.type = DataType::kFloat32;
@@ -33,8 +33,8 @@ PoolingTensor TensorOf(uint64_t channels, uint64_t height, uint64_t width, bool 
   return tensor;
 }
 
-// Whether `count` places, each with an offset of its own, are taken once by the grid's threads; neighbouring
-// threads have neighbours.
+// Whether the grid's threads process each of `count` positions exactly once; positions have distinct offsets,
+// and neighbouring threads have neighbouring positions.
 void ExpectEveryPlaceOnce(const PlaceNumbers& places, const DevicePoolingTensor& tensor, uint64_t count,
                           const Grid& grid) {
   ExpectGrid(grid, GpuTraits());
@@ -69,7 +69,7 @@ TEST(PoolingPlan, EveryWindowHasAThread) {
   }
 }
 
-// Where only indices are written, they decide about the order.
+// If only indices are written, their layout determines the order.
 TEST(PoolingPlan, IndicesAlone) {
   PoolingProblem problem;
   problem.shape = ShapeOf(1, 4, 3, 5);

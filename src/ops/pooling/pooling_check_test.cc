@@ -1,4 +1,4 @@
-// The sentences of what pooling refuses, and the sizes that are inferred.
+// Error messages of invalid pooling operators, and inferred sizes.
 #include <gtest/gtest.h>
 
 #include "support/operator_runner.h"
@@ -46,14 +46,14 @@ TEST(PoolingCheck, Windows) {
 }
 
 TEST(PoolingCheck, OutputSizes) {
-  // Windows may begin anywhere in the padded input, as those of clients that round up do.
+  // Windows may begin anywhere in the padded input: clients that round up need this.
   EXPECT_EQ(Message(Fields{.output = {1, 2, 3, 3}}), "");
   EXPECT_EQ(Message(Fields{.output = {1, 2, 1, 1}}), "");
   EXPECT_EQ(Message(Fields{.output = {1, 2, 4, 3}}),
             "MAX_POOLING2: OutputTensor.Sizes[2] is 4 but must be at most 3: "
             "InputTensor.Sizes[2] with its padding is 5, Strides[0] is 2 and WindowSize[0] covers 3; "
             "windows begin within the padded input, and their number may be rounded up");
-  // Where strides are larger than windows the last one may be beyond it.
+  // If strides are larger than windows, the last window may be outside of it.
   EXPECT_EQ(Message(Fields{.input = {1, 2, 4, 6}, .output = {1, 2, 3, 3}, .sizes = {1, 1}}), "");
   EXPECT_EQ(Message(Fields{.input = {1, 2, 4, 6}, .output = {1, 2, 3, 4}, .sizes = {1, 2}}),
             "MAX_POOLING2: OutputTensor.Sizes[3] is 4 but must be at most 3: "

@@ -1,4 +1,4 @@
-// Problems that threads share, and that GPUs have many blocks for.
+// Problems that are divided among threads, and that occupy many GPU blocks.
 #include <gtest/gtest.h>
 
 #include "support/operator_runner.h"

@@ -1,4 +1,4 @@
-// Pooling against the pages' examples and numbers worked out by hand.
+// Pooling against the examples of DirectML's pages and results computed by hand.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -58,7 +58,7 @@ Floats Pool(const char* name, const TensorDesc& input, const TensorDesc& output,
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Nearly all of their taps are in the padding: to look at each would take minutes.
+// Nearly all taps are in the padding: visiting each would take minutes.
 TEST(Pooling, HugeWindows) {
   constexpr uint32_t kHuge = std::numeric_limits<uint32_t>::max();
   const TensorDesc input = Plane(2, 2);
@@ -149,7 +149,7 @@ TEST(AveragePooling, AColumnWithAnyStrideAcross) {
   EXPECT_EQ(Pool("AVERAGE_POOLING", input, Plane(1, 1), {{3, 1}}, {1, 2, 6}), (Floats{3}));
 }
 
-// Whole numbers, so that any order of additions gives the same sum.
+// Integers, so that the sums do not depend on the order of additions.
 TEST(AveragePooling, WholePlanes) {
   for (const uint32_t width : {1u, 7u, 16u, 17u, 40u, 100u}) {
     const TensorDesc input = Packed(DataType::kFloat32, {2, 3, 5, width});
@@ -164,7 +164,7 @@ TEST(AveragePooling, WholePlanes) {
   }
 }
 
-// Planes of more than 4096 elements, which are gone through in rows of other lengths.
+// Planes of more than 4096 elements, which are processed in rows of other lengths.
 TEST(MaxPooling, WholePlanes) {
   for (const uint32_t width : {64u, 112u, 67u}) {
     const TensorDesc input = Packed(DataType::kFloat32, {1, 3, 112, width});
@@ -193,7 +193,7 @@ TEST(LpPooling, Norms) {
   EXPECT_FLOAT_EQ(cubes[1], 2);
 }
 
-// Two channels with scales of their own, and zero points for all.
+// Two channels, each with its own scale, and zero points shared by all.
 TEST(QuantizedAveragePooling, MeansOfDequantizedNumbers) {
   const TensorDesc input = Packed(DataType::kUInt8, {1, 2, 1, 2}),
                    output = Packed(DataType::kInt8, {1, 2, 1, 2});
@@ -229,7 +229,7 @@ TEST(PoolingGrad, ThePagesExamples) {
   EXPECT_EQ(Gathered<float>(Plane(3, 3), result.outputs[0]), (Floats{0, 0, 0, 0, 3, 0, 0, 4, 5}));
 }
 
-// ONNX's maxunpool_export_without_output_shape; then duplicates and what is out of range.
+// ONNX's maxunpool_export_without_output_shape; then duplicates and indices out of range.
 TEST(MaxUnpooling, WritesWhereTheIndicesSay) {
   const TensorDesc input = Plane(2, 2), indices = Packed(DataType::kUInt64, {1, 1, 2, 2});
   for (const TensorDesc& output : {Plane(4, 4), Strided(DataType::kFloat32, {1, 1, 4, 4}, {16, 16, 1, 4})}) {

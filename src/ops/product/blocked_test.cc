@@ -32,7 +32,7 @@ class Keeps final : public ProductSink {
   std::vector<float>* to_;
 };
 
-// Small whole numbers, whose sums are exact.
+// Small integers, whose sums are exact.
 std::vector<float> Numbers(uint64_t count, std::mt19937* random) {
   std::vector<float> numbers(count);
   for (float& number : numbers) number = static_cast<float>((*random)() % 7) - 3;
@@ -87,7 +87,7 @@ std::vector<uint16_t> Halves(const std::vector<float>& numbers) {
   return halves;
 }
 
-// Of FLOAT16, and with rows of A whose steps are not neighbours, `expected` too.
+// FLOAT16, and rows of A that are not contiguous along k; `expected` is FLOAT16, too.
 void RunOtherWays(const Sizes& s, const std::vector<float>& a, const std::vector<float>& b,
                   const std::vector<float>& expected) {
   const auto [m, n, k] = s;
@@ -121,8 +121,8 @@ void RunOtherWays(const Sizes& s, const std::vector<float>& a, const std::vector
   }
 }
 
-// Rows are read where they lie, of a tile and the rest of one; B is packed while the product is computed, or
-// was before.
+// Rows are read in place, for a whole tile and for a partial one; B is packed during the product or
+// beforehand.
 TEST(BlockedProduct, EveryNumberOfRowsAndVectors) {
   std::mt19937 random(2);
   const MicroKernel& kernel = GemmMicroKernel();

@@ -1,4 +1,4 @@
-// Which units a GPU's blocks take by the plan of a recurrent step, found on the host.
+// Checks on the host which units a GPU's blocks process by the plan of a recurrent step.
 #include "ops/recurrent/plan.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(RecurrentPlan, EveryUnitHasAThread) {
   }
 }
 
-// All units of a row are one block's then, whose threads have several each.
+// Then one block processes all units of a row, several per thread.
 TEST(RecurrentPlan, FunctionsOfARowNeedAllOfIt) {
   RecurrentProblem problem = ProblemOf(2, 3, 1000);
   problem.activations[1][2].row = RowFunction::kSoftmax;

@@ -1,4 +1,4 @@
-// What RNN, LSTM and GRU refuse, in which words, and which outputs they infer.
+// Error messages of RNN, LSTM and GRU, and the outputs that they infer.
 #include <gtest/gtest.h>
 
 #include "ops/recurrent/recurrent_test_support.h"
@@ -40,7 +40,7 @@ TEST(RecurrentCheck, Sizes) {
             "batch of 1 and 1 unit, in 1 step");
   EXPECT_EQ(SmallLstm().Lengths({1, 1}).Message(),
             "LSTM: SequenceLengthsTensor.Sizes is {1,1,1,2} but must be {1,1,1,1}: there is a batch of 1");
-  // 3 * 1431655766 is 2 in 32 bits.
+  // 3 * 1431655766 is 2 modulo 2^32.
   EXPECT_EQ(SmallGru(false).Set("RecurrenceTensor", F32({1, 1, 2, 1431655766})).Message(),
             "GRU: RecurrenceTensor.Sizes[2] is 2 but must be 4294967298: 3 gates of 1431655766 units "
             "(RecurrenceTensor.Sizes[3])");

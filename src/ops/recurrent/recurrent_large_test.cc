@@ -9,7 +9,7 @@
 namespace anydml::testing {
 namespace {
 
-// Numbers from -1 to 1, divided: sums of `divisor` products of them stay within 1.
+// Numbers from -1 to 1, divided by `divisor`: sums of `divisor` products of them stay within 1.
 std::vector<float> Numbers(uint64_t count, uint32_t divisor = 1) {
   std::vector<float> numbers(count);
   uint32_t state = divisor;
@@ -20,7 +20,7 @@ std::vector<float> Numbers(uint64_t count, uint32_t divisor = 1) {
   return numbers;
 }
 
-// With every tensor that there may be, both directions; `usual`: without lengths and peepholes.
+// With every optional tensor, both directions; `usual`: without lengths and peepholes.
 Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units,
               bool usual = false) {
   const bool is_lstm = name == std::string("LSTM");
@@ -63,7 +63,7 @@ void ExpectImplementationsAgree(uint32_t steps, uint32_t batch, uint32_t inputs,
   }
 }
 
-// More than a multiprocessor has a row of weights for.
+// More rows of weights than a multiprocessor holds.
 TEST(Recurrent, ManyUnits) { ExpectImplementationsAgree(2, 3, 5, 278); }
 
 TEST(Recurrent, ManySteps) { ExpectImplementationsAgree(150, 2, 3, 10); }
@@ -74,13 +74,14 @@ TEST(Recurrent, LargeBatches) {
   ExpectImplementationsAgree(3, 37, 70, 150);
 }
 
-// As many as a cluster of 16 blocks has, with more groups than there are clusters at once, and one of 8.
+// As many as a cluster of 16 blocks has, with more groups than clusters can run concurrently, and with a
+// cluster of 8.
 TEST(Recurrent, UnitsOfClusters) {
   ExpectImplementationsAgree(2, 17, 2, 512);
   ExpectImplementationsAgree(4, 4, 3, 130);
 }
 
-// More weights than fit into memory, all of them the same element: they are not packed.
+// More weights than fit into memory, all of them the same element (stride 0): they are not packed.
 TEST(Recurrent, WeightsOfOneElement) {
   constexpr uint32_t kUnits = 1 << 28, kBatch = 64;
   const auto tensor = [](std::vector<uint32_t> sizes, bool is_one_element) {

@@ -1,4 +1,4 @@
-// RNN, LSTM and GRU against numbers worked out by hand from ONNX's equations.
+// RNN, LSTM and GRU against results computed by hand from ONNX's equations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ TEST(Rnn, OutputsMayBeAbsent) {
   EXPECT_EQ(SmallRnn(kForward).Set("OutputSequenceTensor", {}).Run(), (Rows{{8.5f}}));
 }
 
-// Forward with f = relu, backward with f = -x; lengths 2, 0 and more than there are steps.
+// Forward with f = relu, backward with f = -x; lengths 2, 0 and more than the number of steps.
 TEST(Rnn, BothDirectionsOfSequencesOfDifferentLengths) {
   Network network = Make("RNN", kBidirectional);
   network.Input("InputTensor", {1, 3, 3, 1}, {1, 10, 100, 2, 20, 200, 3, 30, 300})
@@ -62,7 +62,7 @@ TEST(Rnn, FunctionsOfAllUnits) {
   EXPECT_NEAR(softmax[2], std::exp(2) / sum, 1e-6);
 }
 
-// ONNX's example of the defaults: all weights are 0.1.
+// ONNX's example with defaults: all weights are 0.1.
 TEST(Rnn, OnnxDefaults) {
   Network network = Make("RNN");
   network.Input("InputTensor", {1, 1, 3, 2}, {1, 2, 3, 4, 5, 6})
@@ -78,7 +78,7 @@ TEST(Rnn, OnnxDefaults) {
 }
 
 TEST(Rnn, HalvesKeepTheStateAsFloats) {
-  // 2049 is no FLOAT16: a state that is kept as one would stay at 2048.
+  // FLOAT16 cannot represent 2049: a state kept in FLOAT16 would stay at 2048.
   const TensorDesc input = Packed(DataType::kFloat16, {1, 3, 1, 1});
   const TensorDesc one = Packed(DataType::kFloat16, {1, 1, 1, 1});
   Network network = Make("RNN").Named({"ACTIVATION_IDENTITY"});
@@ -91,7 +91,7 @@ TEST(Rnn, HalvesKeepTheStateAsFloats) {
 }
 
 TEST(Rnn, HalvesKeepABoundedStateAsFloats) {
-  // The second unit sees 32 times the first one, whose state is no FLOAT16.
+  // The second unit reads 32 times the first unit's state, which FLOAT16 cannot represent.
   Network network = Make("RNN");
   network.Input("InputTensor", {1, 2, 1, 2}, {0.5f, 0, 0, -14.75f})
       .Input("WeightTensor", {1, 1, 2, 2}, {1, 0, 0, 1})
@@ -163,7 +163,7 @@ TEST(Gru, ResetBeforeTheProduct) { EXPECT_EQ(SmallGru(false).Run(), (Rows{{13}, 
 
 TEST(Gru, LinearBeforeReset) { EXPECT_EQ(SmallGru(true).Run(), (Rows{{13.5f}, {13.5f}})); }
 
-// Two units whose states are exchanged by the recurrence, in two steps.
+// The recurrence swaps the states of two units, in two steps.
 TEST(Gru, UnitsMix) {
   Network network = Make("GRU");
   network.Input("InputTensor", {1, 2, 1, 1}, {1, 1})
@@ -192,7 +192,7 @@ TEST(Gru, OnnxDefaults) {
   }
 }
 
-// Weights up to `largest` for every kind of cell: large ones hand an error on as a larger one.
+// Weights up to `largest` for every kind of cell: large weights amplify errors.
 struct LargeWeights {
   OperatorDesc desc;
   std::vector<Bytes> inputs;
@@ -245,7 +245,7 @@ TEST(Recurrent, ErrorsFollowTheWeights) {
         }
       }
     }
-    EXPECT_GT(most, 1e-5);  // of large weights
+    EXPECT_GT(most, 1e-5);  // with large weights
   }
 }
 

@@ -1,4 +1,4 @@
-// Which elements a GPU's threads add up by the plan of a reduction, found on the host.
+// Checks on the host which elements a GPU's threads add by the plan of a reduction.
 #include "ops/reduce/plan.h"
 
 #include <gtest/gtest.h>
@@ -30,17 +30,17 @@ ReduceProblem ProblemOf(DataType type, const std::vector<uint32_t>& sizes, AxisS
 constexpr uint64_t kNobody = ~uint64_t{0};
 using Visits = std::vector<std::vector<int>>;
 
-// The outputs and elements of a thread.
+// The outputs and elements that a thread processes.
 struct Share {
   uint64_t first_output, outputs;
-  uint64_t begin, end, step, group;  // groups of `group` elements, each `step` after the one before
+  uint64_t begin, end, step, group;  // groups of `group` elements, `step` apart
 };
 
 class Threads {
  public:
   Threads(const ReduceLaunch& launch, uint32_t per_unit) : launch_(launch), per_unit_(per_unit) {}
 
-  // Also, for partial results, who writes them: one block for each.
+  // Also checks that each partial result is written by one block.
   Visits Count(std::vector<uint64_t>* writers) const {
     const ReduceParameters& p = launch_.parameters;
     const uint64_t addends = p.merges ? p.segments : p.elements;
@@ -168,7 +168,7 @@ TEST(ReducePlan, SumsOfEverythingKeepTheDeviceBusy) {
   }
 }
 
-// 2^32 - 1 elements, as one output, as many and as something between.
+// 2^32 - 1 elements: as one output, as that many outputs, and in between.
 TEST(ReducePlan, LargestTensors) {
   const DeviceTraits gpu = GpuTraits();
   for (const std::vector<uint32_t>& sizes : std::vector<std::vector<uint32_t>>{

@@ -1,4 +1,4 @@
-// More elements than 31 bits count. Most of them are the same memory: a stride is 0.
+// More elements than 31 bits can count. Most of them share memory through a stride of 0.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -18,7 +18,7 @@ class LargeReduce : public ::testing::Test {
     if (TestIterations(100) < 100) GTEST_SKIP() << "for builds that are not slow";
   }
 
-  // Calls body(outcome, implementation) for all but the reference, which would take long.
+  // Calls body(outcome, implementation) for all but the reference, which would take too long.
   template <typename T, typename Body>
   void ForEachOutcome(const OperatorDesc& desc, const Bytes& input, Body&& body) {
     for (const char* name : RunnableImplementations(desc)) {
@@ -48,7 +48,7 @@ TEST_F(LargeReduce, Sum) {
 }
 
 TEST_F(LargeReduce, LastPosition) {
-  Bytes bytes(Input().total_bytes);  // zeros, and one 1 in each row
+  Bytes bytes(Input().total_bytes);  // zeros, and one 1 per row
   std::memcpy(bytes.data() + 4 * sizeof(float), "\x00\x00\x80\x3F", 4);
   const OperatorDesc desc =
       MakeDesc("ARGMAX", {{"InputTensor", Input()},

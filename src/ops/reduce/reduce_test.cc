@@ -1,4 +1,5 @@
-// REDUCE, ARGMIN and ARGMAX against numbers worked out by hand, the pages' examples, and closed forms.
+// REDUCE, ARGMIN and ARGMAX against results computed by hand, the examples of DirectML's pages, and closed
+// forms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ std::vector<float> ReduceAll(ReduceFunction function, const std::vector<float>& 
                         Scattered(input, numbers));
 }
 
-// The page's input for REDUCE and, but for duplicates, for ARGMAX.
+// The page's input for REDUCE and, except for duplicates, for ARGMAX.
 const std::vector<float> kPage = {1, 2, 3, 3, 0, 4, 2, 5, 2};
 
 TEST(Reduce, PageExample) {
@@ -81,7 +82,7 @@ TEST(Reduce, LogSumExpDoesNotOverflow) {
   EXPECT_TRUE(std::isnan(ReduceAll(ReduceFunction::kLogSum, {1, -2})[0]));
 }
 
-// Enough numbers for vectors; the one that matters at every place.
+// Enough numbers for vectors; the decisive number is tried at every position.
 TEST(Reduce, NansAndZerosOfExtremes) {
   for (uint32_t at = 0; at < 40; ++at) {
     std::vector<float> zeros(40, -0.0f);
@@ -127,7 +128,7 @@ TEST(Reduce, IntegersWrap) {
   EXPECT_EQ(result(ReduceFunction::kMin), INT32_MIN);
 }
 
-// 300 squared is more than FLOAT16 can hold; so is the sum of 64 times 2048, until it is divided.
+// FLOAT16 cannot hold 300 squared, nor the sum of 64 times 2048 before it is divided.
 TEST(Reduce, HalvesAddInFloat32) {
   const TensorDesc input = Packed(DataType::kFloat16, {64}), output = Packed(DataType::kFloat16, {1});
   const auto result = [&](ReduceFunction function, float x) {
@@ -139,7 +140,7 @@ TEST(Reduce, HalvesAddInFloat32) {
   EXPECT_EQ(result(ReduceFunction::kSum, 2048), INFINITY);
 }
 
-// n (n + 1) / 2, over more elements than one segment, block or tile has.
+// n (n + 1) / 2, over more elements than a segment, block or tile has.
 TEST(Reduce, SumsOfManyNumbers) {
   constexpr uint32_t kRows = 700, kColumns = 600;
   const TensorDesc input = Packed(DataType::kUInt32, {kRows, kColumns});
@@ -159,7 +160,7 @@ TEST(Reduce, SumsOfManyNumbers) {
   for (uint32_t c = 0; c < kColumns; ++c) EXPECT_EQ(sums[c], static_cast<float>(kRows * c));
 }
 
-// Columns in one segment and in several, with positions and without.
+// Columns in one segment and in several, with and without positions.
 TEST(Reduce, LongColumns) {
   for (const uint32_t rows : {200u, 1500u}) {
     for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
@@ -214,7 +215,7 @@ TEST(Arg, TiesAndNans) {
   EXPECT_EQ(arg("ARGMAX", last, lowest), 7);
 }
 
-// The reduced dimensions lie the other way round in memory; positions count the logical tensor.
+// The reduced dimensions are reversed in memory; positions count in the logical tensor.
 TEST(Arg, PositionsAreLogical) {
   const TensorDesc input = Strided(DataType::kInt8, {2, 3}, {1, 2});
   const Bytes bytes = Scattered<int8_t>(input, {0, 5, 1, 2, 5, 3});

@@ -1,4 +1,4 @@
-// Which elements a GPU's threads write by the plans of RESAMPLE and of regions, found on the host.
+// Checks on the host which elements a GPU's threads write by the plans of RESAMPLE and of regions.
 #include "ops/resample/plan.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,7 @@
 namespace anydml {
 namespace {
 
-// Packed {2, 3, height, width}, of which the last two are resampled; with `channels_last` channels are
-// innermost.
+// Packed {2, 3, height, width}, resampled along the last two; `channels_last`: channels are innermost.
 ResampleProblem ProblemOf(ResampleRule rule, DataType type, bool channels_last, uint32_t channels = 3) {
   ResampleProblem problem;
   problem.type = type;
@@ -34,7 +33,7 @@ ResampleProblem ProblemOf(ResampleRule rule, DataType type, bool channels_last, 
   return problem;
 }
 
-// Where element `number` goes, as the kernels find it.
+// The target of element `number`, as the kernels compute it.
 uint64_t TargetOf(const ResampleTargets& targets, uint32_t number, uint32_t (&at)[kMaxLevels]) {
   uint64_t target = 0;
   for (uint32_t d = targets.rank; d-- > 0;) {
@@ -65,7 +64,7 @@ TEST(ResamplePlan, EveryElementIsWrittenOnce) {
     const ResampleSumsPlan sums = MakeResampleSumsPlan(problem);
     ExpectEveryElementOnce(sums.parameters.targets, 2 * 3 * 10 * 9);
     ExpectThreadFor(540, sums.grid, GpuTraits());
-    // Neighbouring threads write neighbours.
+    // Neighbouring threads write neighbouring elements.
     const ResampleTargets& targets = sums.parameters.targets;
     EXPECT_EQ(targets.loops[targets.rank - 1].target_stride, 1u);
     const ResampleCopyPlan copies =

@@ -1,4 +1,4 @@
-// Resampling against numbers worked out by hand, and ONNX's examples.
+// Resampling against results computed by hand and ONNX's examples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 using Floats = std::vector<float>;
 using Sizes = std::vector<uint32_t>;
 
-// One dimension each, or the same for all of a tensor.
+// A value per dimension, or one for all.
 struct Map {
   Floats scales;
   Floats input_offsets = {0.5f};
@@ -55,7 +55,7 @@ Floats Linear(const Sizes& from, const Sizes& to, const Map& map, const Floats& 
                    values);
 }
 
-// RESAMPLE, RESAMPLE1: half up.
+// RESAMPLE, RESAMPLE1: ties round up.
 Floats NearestHalfUp(uint32_t to, float scale, const Floats& values) {
   const TensorDesc input = Packed(DataType::kFloat32, {static_cast<uint32_t>(values.size())});
   return Resampled(MakeDesc("RESAMPLE", {{"InputTensor", input},
@@ -100,7 +100,7 @@ TEST(Upsample2d, WidthComesFirst) {
             (Floats{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}));
 }
 
-// Sixteen neighbouring channels, which stay together.
+// Sixteen neighbouring channels, which are moved together.
 TEST(Upsample2d, ChannelsThatAreNeighbours) {
   const TensorDesc input = Strided(DataType::kFloat32, {1, 16, 2, 3}, {96, 1, 48, 16});
   const TensorDesc output = Strided(DataType::kFloat32, {1, 16, 4, 6}, {384, 1, 96, 16});
@@ -125,7 +125,7 @@ TEST(Upsample2d, LinearTakesMiddlesOfPixels) {
   EXPECT_EQ(Linear({1, 1, 2, 2}, {1, 1, 4, 4}, {{1, 1, 2, 2}}, {1, 2, 3, 4}), doubled);
 }
 
-// Rows of whole units, of every type.
+// Rows of whole units, for every type.
 TEST(Upsample2d, Doubles) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
@@ -146,9 +146,9 @@ TEST(Upsample2d, Doubles) {
 }
 
 TEST(Resample, OldNearestIsHalfUp) {
-  // Places -1/6, 1/2, 7/6.
+  // Positions -1/6, 1/2, 7/6.
   EXPECT_EQ(NearestHalfUp(3, 1.5f, {1, 2}), (Floats{1, 2, 2}));
-  // Places 0.5, 2.5.
+  // Positions 0.5, 2.5.
   EXPECT_EQ(NearestHalfUp(2, 0.5f, {1, 2, 3, 4}), (Floats{2, 4}));
   EXPECT_EQ(NearestHalfUp(4, FLT_MAX, {1, 2, 3, 4}), (Floats{1, 1, 1, 1}));
 }
@@ -156,7 +156,7 @@ TEST(Resample, OldNearestIsHalfUp) {
 TEST(Resample, NewNearestAddsNoHalf) {
   EXPECT_EQ(Nearest(3, kDecreasing, {{1.5f}}, {1, 2}), (Floats{1, 1, 2}));
   EXPECT_EQ(Nearest(3, kIncreasing, {{1.5f}}, {1, 2}), (Floats{1, 2, 2}));
-  // How the new ones give what the old ones do.
+  // How the newer operators express what the older ones compute.
   EXPECT_EQ(Nearest(3, kDecreasing, {{1.5f}, {0}, {-0.5f}}, {1, 2}), (Floats{1, 2, 2}));
   EXPECT_EQ(Nearest(2, kDecreasing, {{0.5f}, {0}, {-0.5f}}, {1, 2, 3, 4}), (Floats{2, 4}));
 }
@@ -175,12 +175,12 @@ TEST(Resample, LinearAlignedCorners) {
 TEST(Resample, AntialiasedOnlyBeyondAHalf) {
   const Floats ramp = {1, 2, 3, 4, 5, 6};
   EXPECT_EQ(Linear({6}, {3}, {{0.5f}}, ramp, true), (Floats{1.5f, 3.5f, 5.5f}));
-  // Places 1 and 4, reach 3: weights 2/3, 1, 2/3, 1/3 of 8/3.
+  // Positions 1 and 4, reach 3: weights 2/3, 1, 2/3, 1/3, divided by their sum 8/3.
   const Floats smooth = Linear({6}, {2}, {{1.0f / 3}}, ramp, true);
   EXPECT_NEAR(smooth[0], 2.25f, 1e-6);
   EXPECT_NEAR(smooth[1], 4.75f, 1e-6);
   EXPECT_EQ(Linear({6}, {2}, {{1.0f / 3}}, ramp, false), (Floats{2, 5}));
-  // Nothing is in reach of what lies far outside.
+  // Positions far outside have no sample in reach.
   EXPECT_EQ(Linear({6}, {1}, {{0.25f}, {0}, {-100}}, ramp, true), (Floats{6}));
 }
 
@@ -205,7 +205,7 @@ TEST(Resample, WhatIsNotFiniteStaysWhereItIs) {
 }
 
 TEST(Resample, LinearAgainstAPlane) {
-  // A linear function of four coordinates is met exactly wherever nothing is clamped.
+  // A linear function of four coordinates is reproduced exactly where nothing is clamped.
   const Sizes from = {3, 2, 4, 5}, to = {5, 3, 7, 9};
   Floats plane, want;
   for (uint32_t i = 0; i < 3 * 2 * 4 * 5; ++i) {
@@ -226,7 +226,7 @@ TEST(ResampleGrad, SumsWhatEveryElementHasGiven) {
   EXPECT_EQ(Gradient("RESAMPLE_GRAD", kLinear, 0, {{2}}, 2, {1, 4, 8, 16}), (Floats{6, 23}));
 }
 
-// The pages' example; those of the operators that round halves up contradict them.
+// The pages' example; the examples of the operators that round ties up contradict them.
 TEST(ResampleGrad, PagesExample) {
   const Floats scales = {1, 1, 0.5f, 1.5f}, half(4, 0.5f), minus_half(4, -0.5f);
   const OperatorDesc desc =
@@ -263,7 +263,7 @@ TEST(Resample, LongDimensionsNeedNoTables) {
   EXPECT_EQ(halves[34999], 69998.5f);
 }
 
-// Devices search for what the CPU has tables of.
+// Devices search for what CPU kernels read from tables.
 TEST(ResampleTaps, TakersAreThoseThatTake) {
   constexpr ResampleRule kRules[] = {ResampleRule::kSame, ResampleRule::kHalfUp, ResampleRule::kFloor,
                                      ResampleRule::kCeil, ResampleRule::kLinear};
@@ -336,7 +336,7 @@ TEST(ResampleCheck, UpsampleRefusals) {
             "UPSAMPLE_2D: ScaleSize is {Width 0, Height 1} but must be at least 1 and give sizes below 2^32");
 }
 
-// What infer says, or the sizes that it finds.
+// The error of infer, or the sizes that it derives.
 std::string Inferred(OperatorDesc desc, const char* output = "OutputTensor") {
   const Status status = ImplementationOf(desc).infer(&desc);
   return status.ok() ? SizesToString(*desc.tensor(output)) : status.message();
@@ -356,7 +356,7 @@ TEST(ResampleInfer, SizesThatDoNotFit) {
       resample(0x1p31f, {}),
       "RESAMPLE: Scales[0] is 2.14748e+09 and InputTensor.Sizes[0] is 2, which gives a size of 4.29497e+09 "
       "for OutputTensor; it must be below 2^32");
-  EXPECT_EQ(resample(0x1p31f, Packed(DataType::kFloat32, {5})), "{5}");  // by the caller's will
+  EXPECT_EQ(resample(0x1p31f, Packed(DataType::kFloat32, {5})), "{5}");  // the caller chose these sizes
   EXPECT_EQ(
       Inferred(MakeDesc("RESAMPLE_GRAD", {{"InputGradientTensor", Packed(DataType::kFloat32, {2})},
                                           {"InterpolationMode", kLinear},

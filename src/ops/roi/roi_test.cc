@@ -1,4 +1,4 @@
-// Regions of interest against numbers worked out by hand, and the pages' example.
+// Regions of interest against results computed by hand and the page's example.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -157,7 +157,7 @@ TEST(RoiPooling, NothingIsZeroAndImagesAreClamped) {
 TEST(RoiAlign, SamplesOfAPlane) {
   const Image image = Plane(5, 5);
   EXPECT_EQ(Align(image, {1, 1, 3, 3}, {2, 2}, {}), (Floats{11, 12, 21, 22}));
-  // As many samples as the region has pixels: places 0.75 and 1.25, and so on.
+  // As many samples as the region has pixels: positions 0.75 and 1.25, and so on.
   EXPECT_EQ(Align(image, {1, 1, 3, 3}, {1, 1}, {.max_samples = kMany}), (Floats{16.5f}));
   EXPECT_EQ(Align(image, {1, 1, 3, 3}, {1, 1}, {.function = kMax, .max_samples = kMany}), (Floats{22}));
   EXPECT_EQ(Align(image, {1, 1, 3, 3}, {2, 2}, {.function = kMax, .min_samples = 2, .max_samples = 2}),
@@ -189,14 +189,14 @@ TEST(RoiAlign, Nearest) {
   EXPECT_EQ(Align(Plane(4, 4), {1.25f, 2.75f, 1.25f, 2.75f}, {1, 1}, a), (Floats{31}));
 }
 
-// TensorFlow's CropAndResize.
+// Equals TensorFlow's CropAndResize.
 TEST(RoiAlign, Corners) {
   const Alignment a = {.scale_x = 3, .scale_y = 3, .input_offset = 0, .output_offset = 0, .corners = true};
   EXPECT_EQ(Align(Plane(4, 4), {0, 0, 1, 1}, {2, 2}, a), (Floats{0, 3, 30, 33}));
   EXPECT_EQ(Align(Plane(4, 4), {0, 0, 1, 1}, {1, 1}, a), (Floats{16.5f}));
 }
 
-// One sum over all samples would be 1 % off.
+// A single FLOAT32 sum over all samples would be 1 % off.
 TEST(RoiAlign, MeansOfManySamplesKeepTheirDigits) {
   const Image image = {2, 2, Floats(4, 0.1f)};
   for (const uint32_t mode : {kNearest, kLinear}) {
@@ -211,7 +211,7 @@ TEST(RoiAlign, RegionsBeyondAllMeasure) {
   EXPECT_EQ(value, 2);
 }
 
-// With its halves down instead of up.
+// With ties rounded down instead of up.
 TEST(RoiAlignGrad, PagesExample) {
   const Image image = {4, 4, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
   const Floats regions = {0, 0, 2, 2, 2, 0, 4, 2, 0, 2, 2, 4, 2, 2, 4, 4};
@@ -226,12 +226,12 @@ TEST(RoiAlignGrad, LinearSpreadsOverNeighbours) {
   const Gradients gradients = Gradient(Plane(3, 3), {0.75f, 1, 1.75f, 2}, {1, 1}, {8}, {});
   // Its sample is at x = 0.75, y = 1.
   EXPECT_EQ(gradients.image, (Floats{0, 0, 0, 2, 6, 0, 0, 0, 0}));
-  // Along y both neighbours are one element.
+  // Along y both neighbours are the same element.
   EXPECT_EQ(gradients.roi, (Floats{4, 0, 4, 0}));
 }
 
 TEST(RoiAlignGrad, RegionsOfAPlane) {
-  // Places 1.25 and 2.25, a quarter and three quarters of the way; the slopes are 1 and 10.
+  // Positions 1.25 and 2.25, with fractions of a quarter; the slopes are 1 and 10.
   const Gradients gradients = Gradient(Plane(5, 5), {1.25f, 1.25f, 3.25f, 3.25f}, {2, 2}, {1, 1, 1, 1}, {});
   EXPECT_EQ(gradients.roi, (Floats{2, 20, 2, 20}));
   const Gradients right =
@@ -241,14 +241,14 @@ TEST(RoiAlignGrad, RegionsOfAPlane) {
 
 TEST(RoiAlignGrad, MaximumGoesToOneSample) {
   const Alignment a = {.function = kMax, .min_samples = 2, .max_samples = 2};
-  // Samples at 0.75 and 1.25: the largest is the last; of equal ones the first.
+  // Samples at 0.75 and 1.25: the last is the largest; among equal samples the first wins.
   const Gradients last = Gradient(Plane(3, 3), {0.5f, 0.5f, 2.5f, 2.5f}, {1, 1}, {16}, a);
   EXPECT_EQ(last.image, (Floats{0, 0, 0, 0, 4, 4, 0, 4, 4}));
   const Gradients first = Gradient({3, 3, Floats(9, 5)}, {0.5f, 0.5f, 2.5f, 2.5f}, {1, 1}, {16}, a);
   EXPECT_EQ(first.image, (Floats{4, 4, 0, 4, 4, 0, 0, 0, 0}));
 }
 
-// Devices search for the samples that an element of the image has a part in.
+// Devices search for the samples to which an element of the image contributes.
 TEST(RoiSamples, AreFoundFromTheirElements) {
   std::mt19937_64 random(TestSeed());
   const auto any = [&](int low, int high) {

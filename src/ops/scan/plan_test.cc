@@ -1,4 +1,4 @@
-// What a GPU's threads do by the plans of running totals and of NONZERO_COORDINATES, found on the host.
+// Executes on the host what a GPU's threads do by the plans of running totals and of NONZERO_COORDINATES.
 #include "ops/scan/plan.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ ScanProblem ProblemOf(DataType type, const std::vector<uint32_t>& sizes, uint32_
   return {PlanTensor(type, sizes), PlanTensor(type, sizes), axis};
 }
 
-// How often each sequence is walked through, by each part of it.
+// How often each element of a sequence is visited, for every part of it.
 std::vector<int> VisitsOf(const ScanPlan& plan) {
   const ScanParameters& p = plan.parameters;
   const uint64_t parts = plan.kernel == ScanKernel::kSplit ? p.parts : 1;

@@ -1,5 +1,5 @@
-// Running totals and non-zero coordinates against the pages' examples, closed forms and numbers worked out by
-// hand.
+// Running totals and non-zero coordinates against the examples of DirectML's pages, closed forms and results
+// computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,7 +62,7 @@ TEST(CumulativeSummation, IntegersWrap) {
             (std::vector<int32_t>{INT32_MAX, INT32_MIN, INT32_MIN + 1}));
 }
 
-// A FLOAT16 sum of 2049 ones in FLOAT16 would stay at 2048.
+// A sum of 2049 ones kept in FLOAT16 would stay at 2048.
 TEST(CumulativeSummation, HalvesAreAddedAsFloats) {
   const TensorDesc tensor = Packed(DataType::kFloat16, {4096});
   const auto sums =
@@ -81,8 +81,8 @@ TEST(CumulativeSummation, NanAndInfinity) {
   EXPECT_TRUE(std::isnan(sums[4]));
 }
 
-// Lengths around what kernels take at a time, along and across, in both directions: the sum of 0, 1, ... i is
-// i (i + 1) / 2, modulo 2^32.
+// Lengths near the kernels' block sizes, along and across, in both directions: the sum of 0, 1, ... i is i (i
+// + 1) / 2, modulo 2^32.
 TEST(CumulativeSummation, LongSequences) {
   for (const uint32_t length : {1025u, 5000u, 70001u, 140000u}) {
     for (const bool across : {false, true}) {
@@ -110,7 +110,7 @@ TEST(CumulativeSummation, LongSequences) {
   }
 }
 
-// Rows that are read in whole units, with every kernel.
+// Rows that every kernel reads in whole units.
 TEST(CumulativeSummation, RowsOfFloatsAndHalves) {
   for (const uint32_t length : {128u, 4096u, 8200u}) {
     const TensorDesc floats = Packed(DataType::kFloat32, {9, length});
@@ -173,7 +173,7 @@ void ExpectSteps(std::mt19937_64& random, const ScanStep& step) {
   }
 }
 
-// Any number of sequences, from and to anywhere, past the caches or not.
+// Any number of sequences, with any source and target alignment, with and without non-temporal stores.
 TEST(CumulativeSummation, StepsOfNeighbours) {
   std::mt19937_64 random(TestSeed());
   for (int run = 0; run < 2000; ++run) {
@@ -204,7 +204,7 @@ TEST(NonzeroCoordinates, PageExample) {
   EXPECT_EQ(rows, (Words{0, 0, 0, 0, 0, 3, 0, 1, 1, 0, 1, 3}));
 }
 
-// What ONNX Runtime does for ONNX's transposed INT64 result: the low halves of its words.
+// ONNX Runtime's transposed INT64 result for ONNX: the low halves of its words.
 TEST(NonzeroCoordinates, StridesOfWideTransposedWords) {
   const TensorDesc input = Packed(DataType::kUInt8, {2, 3}), count = Packed(DataType::kUInt32, {1, 1});
   const TensorDesc coordinates = Strided(DataType::kUInt32, {6, 2}, {2, 12});

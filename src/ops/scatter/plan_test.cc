@@ -1,4 +1,4 @@
-// What a GPU does by the plan of a scatter, done on the host one thread after the other.
+// Executes a GPU's scatter plan on the host, one thread after the other.
 #include "ops/scatter/plan.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class Device {
     arguments.outputs = {&out_, 1};
   }
 
-  // By the rules: the last position in row-major order wins.
+  // The expected result: the last position in row-major order wins.
   std::vector<std::byte> Expected() const {
     std::vector<std::byte> expected(in_[0].data, in_[0].data + setup.output_bytes);
     const uint64_t element = setup.element_bytes;
@@ -87,7 +87,8 @@ class Device {
     return expected;
   }
 
-  // The position that holds each slot, plus one; the launch's blocks copy and claim everything once.
+  // The position that holds each slot, plus one. Checks that the launch's blocks copy and claim everything
+  // once.
   std::vector<uint32_t> Prepare(const ScatterLaunch<PrepareParameters>& launch) {
     const PrepareParameters& p = launch.parameters;
     ExpectGrid(launch.grid, GpuTraits());
@@ -116,7 +117,7 @@ class Device {
     if (copy.tail_bytes > 0) std::memcpy(copy.to + end, copy.from + end, copy.tail_bytes);
   }
 
-  // Every unit of every position that is `held`.
+  // Every unit of every position in `held`.
   template <typename Held>
   void Write(const WriteParameters& p, uint64_t threads, Held held) {
     ASSERT_GE(threads, p.units);
@@ -270,7 +271,7 @@ TEST(ScatterPlan, SmallOnesFitIntoABlock) {
   EXPECT_EQ(PlanSmall(tiny.setup, tiny.arguments).grid.threads, 32u);
 }
 
-// In place nothing is copied; other layouts never are the same memory.
+// In place nothing is copied; tensors with different layouts never share memory.
 TEST(ScatterPlan, InPlace) {
   Device device(NdProblem(DataType::kFloat32, {50, 24}, 70, 1));
   const Buffer same[] = {device.arguments.outputs[0], device.arguments.inputs[1], device.arguments.inputs[2]};

@@ -1,4 +1,4 @@
-// What the scatter operators refuse and derive.
+// Error messages of the scatter operators, and the outputs that they derive.
 #include <gtest/gtest.h>
 
 #include "support/operator_runner.h"

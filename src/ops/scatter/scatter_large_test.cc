@@ -1,4 +1,4 @@
-// Scatters large enough to be shared by threads, read in vectors and fetched ahead.
+// Scatters large enough to be divided among threads, read in vectors and prefetched.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,12 +17,12 @@ TEST(ScatterNd, LargeOnes) {
   std::mt19937_64 random(TestSeed());
   for (DataType type : kEveryWidth) {
     RunNdCase(type, {40000}, {70000}, 1, 2, random);         // elements
-    RunNdCase(type, {170, 200}, {300, 250}, 2, 3, random);   // by pairs
-    RunNdCase(type, {33000}, {40, 5, 30}, 3, 4, random);     // by triples
-    RunNdCase(type, {9000}, {500, 60}, 1, 2, random);        // rows, many of them more than once
+    RunNdCase(type, {170, 200}, {300, 250}, 2, 3, random);   // in pairs
+    RunNdCase(type, {33000}, {40, 5, 30}, 3, 4, random);     // in triples
+    RunNdCase(type, {9000}, {500, 60}, 1, 2, random);        // rows, many of them repeatedly
     RunNdCase(type, {9000}, {30, 20, 4, 15}, 2, 5, random);  // matrices
-    RunNdCase(type, {5}, {4, 300, 360}, 1, 3, random);       // few slices, to be cut
-    RunNdCase(type, {5, 1}, {3, 3, 36000}, 1, 4, random);    // at their last loop, the only long one
+    RunNdCase(type, {5}, {4, 300, 360}, 1, 3, random);       // few slices, which are divided
+    RunNdCase(type, {5, 1}, {3, 3, 36000}, 1, 4, random);    // along their last loop, the only long one
     if (HasFailure()) return;
   }
 }
@@ -33,14 +33,14 @@ TEST(ScatterElements, LargeOnes) {
     RunElementsCase(type, {300, 200}, 0, random);
     RunElementsCase(type, {300, 200}, 1, random);
     RunElementsCase(type, {40, 7, 200}, 1, random);
-    RunElementsCase(type, {3, 60000}, 1, random, /*lookup=*/false);  // nothing to cut but the axis
+    RunElementsCase(type, {3, 60000}, 1, random, /*lookup=*/false);  // nothing to divide but the axis
     RunElementsCase(type, {100000}, 0, random, /*lookup=*/false);
     if (HasFailure()) return;
   }
 }
 
-// 50,000 updates of 1,000 elements, in the page's meaning: the latest wins, wherever the
-// work was cut. No index is out of range.
+// 50,000 updates of 1,000 elements, by the page's rule: the latest wins, however the work is divided. No
+// index is out of range.
 TEST(Scatter, LatestOfManyUpdatesWins) {
   std::mt19937_64 random(TestSeed());
   constexpr uint32_t kUpdates = 50000, kElements = 1000;
@@ -77,7 +77,7 @@ Index Edge(uint32_t number, uint32_t size) {
   return edges[number % std::size(edges)];
 }
 
-// Edges among many other indices, in every place of a vector: single ones, and pairs.
+// Edge values among many other indices, at every position of a vector: single ones, and pairs.
 template <typename Index>
 void ExpectEdgesHandled(DataType index_type) {
   constexpr uint32_t kUpdates = 40000, kElements = 30000;

@@ -1,5 +1,5 @@
-// Every scatter implementation against the reference; the reference against the
-// page's examples, cases worked out by hand and a second, independent algorithm.
+// Every scatter implementation against the reference; the reference against the page's examples, results
+// computed by hand and a second, independent algorithm.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -77,8 +77,8 @@ TEST(ScatterElements, ByHand) {
             (Floats{2.0f, 1.1f, 0.0f, 1.0f, 0.0f, 2.2f, 0.0f, 2.1f, 1.2f}));
 }
 
-// One update of 7 into five zeros, at `index`; expects it at `place`, or nowhere and
-// the sentence about it.
+// One update of 7 into five zeros at `index`; expects the result at `place`, or no result and the message
+// about the index.
 template <typename Index>
 void ExpectPlace(DataType type, Index index, int place, const std::string& allowed = "") {
   const TensorDesc data = Packed(DataType::kUInt8, {5});
@@ -152,7 +152,7 @@ TEST(Scatter, TheFirstBadTupleIsNamed) {
             std::vector<std::string>{"SCATTER_ND: the tuple IndicesTensor[0,1,:] is {2,-5} but "
                                      "InputTensor.Sizes[2] is 4; its component 1 must be in [-4, 3]; updates "
                                      "with an index out of range are dropped"});
-  // Nobody listens: the same bytes.
+  // Without a message callback: the same bytes.
   for (const char* name : RunnableImplementations(desc)) {
     const RunResult silent = RunOperator(desc, inputs, {.implementation = name, .listen = false});
     if (!silent.implementation.empty()) EXPECT_EQ(silent.outputs, result.outputs) << name;
@@ -214,7 +214,7 @@ TEST(ScatterNd, EveryTypeAndShape) {
   }
 }
 
-// The implementations are compared with the reference elsewhere, on the same cases.
+// Other tests compare the implementations with the reference on the same cases.
 TEST(Scatter, RandomCasesByOtherAlgorithms) {
   ForCases(family::scatter::Cases(), 2, [](const Case& problem) {
     const RunResult result = RunOperator(problem.desc, problem.inputs,

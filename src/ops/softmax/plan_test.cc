@@ -1,4 +1,4 @@
-// Which elements a GPU's threads take by the plan of a softmax, found on the host.
+// Checks on the host which elements a GPU's threads process by the plan of a softmax.
 #include "ops/softmax/plan.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(SoftmaxPlan, RowsTakeEveryUnitOnce) {
         ExpectGrid(plan.grid, GpuTraits());
         ASSERT_EQ(p.units, units);
         ASSERT_EQ(p.row_count, rows);
-        // A row's threads are a warp of a block of several rows, or the whole block.
+        // A row is processed by one warp of a block with several rows, or by the whole block.
         EXPECT_TRUE(p.lanes == kSoftmaxLanes || p.lanes == plan.grid.threads);
         const uint32_t most = plan.units_per_thread != 0 ? plan.units_per_thread : ~0u;
         EXPECT_TRUE(plan.units_per_thread == 0 || uint64_t{most} * per_unit <= 32);

@@ -1,4 +1,4 @@
-// The softmax family against numbers worked out by hand and closed forms.
+// The softmax family against results computed by hand and closed forms.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -48,7 +48,7 @@ TEST(Softmax, LargeNumbersDoNotOverflow) {
   EXPECT_EQ(OfRow("ACTIVATION_LOG_SOFTMAX", {-INFINITY, 0}), (std::vector<float>{-INFINITY, 0}));
 }
 
-// A float to which so many were added one by one would be off by more than a thousandth.
+// A FLOAT32 sum of so many terms, added one by one, would be off by more than a thousandth.
 TEST(Softmax, LongColumns) {
   constexpr uint32_t kRows = 400000;
   const TensorDesc tensor = Packed(DataType::kFloat32, {1, 1, kRows, 2});
@@ -100,7 +100,7 @@ TEST(Softmax, SetsOfAxes) {
             (std::vector<float>{0, 0, 0, 0}));
 }
 
-// Of n equal numbers: 1 / n, for rows and columns of every kind of length.
+// Equal numbers give 1 / n, for rows and columns of every kind of length.
 TEST(Softmax, EqualNumbers) {
   for (const uint32_t n : {1u, 2u, 31u, 64u, 1000u, 4096u, 8192u, 16384u, 40000u}) {
     for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -1,4 +1,4 @@
-// What a GPU is told about the sequences of TOP_K, checked on the host.
+// Plans of TOP_K on a GPU, checked on the host.
 #include "ops/top_k/plan.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(TopKPlan, RoundsFitIntoABlock) {
     ExpectGrid(plan.grid, GpuTraits());
     EXPECT_EQ(plan.grid.blocks, 7u);
     EXPECT_EQ(plan.grid.threads, kTopKRoundThreads);
-    // A list and a spare of whole candidates.
+    // The list and the spare list have whole candidates.
     EXPECT_EQ(plan.grid.shared_bytes, 2 * kTopKRoundCapacity * (type == DataType::kFloat64 ? 16u : 8u));
   }
 }

@@ -1,4 +1,4 @@
-// What TOP_K and TOP_K1 refuse, derive and choose.
+// Error messages, derived outputs and choice of implementation of TOP_K and TOP_K1.
 #include <gtest/gtest.h>
 
 #include "ops/column.h"
@@ -65,7 +65,7 @@ TEST(TopKInfer, FillsAbsentOutputs) {
 }
 
 TEST(TopKInfer, KeepsGivenOutputs) {
-  OperatorDesc desc = TopK1({3, 4}, {3, 1}, {3, 2}, 1, 2);  // wrong, but the caller's
+  OperatorDesc desc = TopK1({3, 4}, {3, 1}, {3, 2}, 1, 2);  // wrong, but chosen by the caller
   ASSERT_TRUE(ImplementationOf(desc).infer(&desc).ok());
   EXPECT_EQ(SizesToString(*desc.tensor("OutputValueTensor")), "{3,1}");
 }
@@ -85,7 +85,7 @@ TEST(TopKLower, ChoosesByTheShareOfKAndExplains) {
   LoweredOperator lowered;
   ASSERT_TRUE(ImplementationOf(few).lower(few, {}, &lowered).ok());
   EXPECT_TRUE(lowered.in_place.empty());
-  // Without Highway the first four are not there.
+  // Without Highway the first four do not exist.
   const bool vectorised = std::string_view(ImplementationNames(ImplementationOf(few)).front()) == "cpu.rank";
   EXPECT_EQ(lowered.implementation, vectorised ? "cpu.maxima" : "cpu.heap");
   if (vectorised) {

@@ -1,5 +1,5 @@
-// Long rows on a GPU, whose kernels bound the best of a row by a part of it, and whose blocks share rows: for
-// any data in that part and the rest. (simd_test.cc tests the CPU's kernels target by target.)
+// Long rows on a GPU: its kernels derive a bound from part of a row, and its blocks divide rows. Tries
+// arbitrary data in that part and in the rest. (simd_test.cc tests the CPU's kernels target by target.)
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ class TopKLong : public ::testing::Test {
     ExpectAllAgree(desc, {bytes});
   }
 
-  // Of numbers up to 2^24; narrow integers keep the low bits.
+  // For numbers up to 2^24; narrow integers keep the low bits.
   static Bytes BytesOf(const TensorDesc& input, const std::function<uint32_t(uint32_t)>& number_of) {
     Bytes bytes(input.total_bytes);
     const size_t width = BitSize(input.type) / 8;
@@ -64,7 +64,7 @@ TEST_F(TopKLong, RandomRows) {
   }
 }
 
-// As many rows as blocks, or a few more: some are read by one block, and some are shared.
+// As many rows as blocks, or a few more: one block reads a whole row, or several blocks divide it.
 TEST_F(TopKLong, RowsOfOneBlockEach) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));
@@ -95,14 +95,14 @@ TEST_F(TopKLong, SortedAndEqualRows) {
   }
 }
 
-// The first elements that each of the warps reads are the best ones: what they say of the others is wrong.
+// The first elements that each warp reads are the best: a bound derived from them is wrong for the others.
 TEST_F(TopKLong, BestElementsWhereABoundIsGuessed) {
   struct Rows {
     uint32_t rows, n;
-    uint32_t parts;  // of a row, one of a warp each
+    uint32_t parts;  // of a row, one per warp
   };
   for (const auto [rows, n, parts] : {Rows{135, 60000, 16}, Rows{100, 300000, 32}}) {
-    constexpr uint32_t kUnit = 128;  // elements that a warp reads at once
+    constexpr uint32_t kUnit = 128;  // elements that a warp reads at one time
     const uint32_t units = (n - 1) / kUnit + 1;
     std::vector<uint32_t> numbers(n);
     for (uint32_t i = 0; i < n; ++i) numbers[i] = i % 1000;

@@ -1,5 +1,5 @@
-// Every top-k implementation against the reference; the reference against the
-// examples of the page, cases worked out by hand and a second, independent algorithm.
+// Every TOP_K implementation against the reference; the reference against the page's examples, results
+// computed by hand and a second, independent algorithm.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -26,7 +26,7 @@ OperatorDesc TopK1(const TensorDesc& input, const TensorDesc& value, const Tenso
                              {"AxisDirection", direction}});
 }
 
-// Packed FLOAT32; expects values bit for bit and indices, from every implementation.
+// Packed FLOAT32; checks the bits of values, and indices, of every implementation.
 void ExpectTopK(const std::vector<uint32_t>& sizes, const std::vector<float>& input, uint32_t axis,
                 uint32_t k, uint32_t direction, const std::vector<float>& values,
                 const std::vector<uint32_t>& indices) {
@@ -133,8 +133,8 @@ TEST(TopK, ExtremesOfTheIntegerTypes) {
   ExpectExtremes<uint8_t>(DataType::kUInt8);
 }
 
-// A number that orders like the element; exact for every type but 64-bit integers,
-// which get a long double (64 bits of mantissa) where there is one.
+// A number with the same order as the element; exact for every type except 64-bit integers, which get a long
+// double (64 bits of mantissa) where it exists.
 long double Rank(DataType type, const uint8_t* at) {
   const auto read = [&]<typename T>(T value) {
     std::memcpy(&value, at, sizeof(T));
@@ -167,7 +167,7 @@ long double Rank(DataType type, const uint8_t* at) {
   }
 }
 
-// Not by sorting: an element's place is the number of elements that go before it.
+// Without sorting: an element's rank is the number of elements that precede it.
 void ExpectPlaces(const OperatorDesc& desc, const Bytes& input_bytes, const RunResult& result) {
   const TensorDesc& in = *desc.tensor("InputTensor");
   const TensorDesc& value = *desc.tensor("OutputValueTensor");
@@ -241,7 +241,7 @@ TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
         const uint32_t n = sizes[axis];
         for (uint32_t k : {1u, 2u, n - 1, n}) {
           if (k < 1 || k > n) continue;
-          // Layouts and index types rotate instead of multiplying.
+          // Layouts and index types are combined in rotation instead of all with all.
           for (uint32_t direction : {kIncreasing, kDecreasing}) {
             const auto layout = [&](auto& kinds) { return kinds[Uniform(random, 0, std::size(kinds) - 1)]; };
             const DataType index = Uniform(random, 0, 1) ? DataType::kUInt32 : DataType::kUInt64;
@@ -300,8 +300,8 @@ TEST(TopK, LongSequences) {
   }
 }
 
-// Lengths and K at which kernels divide rows, and bound the best of them, in different ways; rows begin
-// at multiples of 16 bytes or not.
+// Lengths and K for which kernels divide rows and bound their best elements in different ways; rows begin at
+// multiples of 16 bytes or not.
 TEST(TopK, RowsOfEveryLength) {
   std::mt19937_64 random(TestSeed());
   Thinning thinning;
@@ -325,12 +325,12 @@ TEST(TopK, RowsOfEveryLength) {
   }
 }
 
-// The implementations are compared with the reference elsewhere, on the same cases.
+// Other tests compare the implementations with the reference on the same cases.
 TEST(TopK, PlacesOfRandomCases) {
   ForCases(family::top_k::Cases(), 2, [](const Case& problem) {
     const TensorDesc& input = *problem.desc.tensor("InputTensor");
     const bool ranked = BitSize(input.type) < 64 || LongDoubleHolds64Bits();
-    if (!ranked || input.sizes[problem.desc.uint("Axis")] > 200) return;  // takes time by the square
+    if (!ranked || input.sizes[problem.desc.uint("Axis")] > 200) return;  // takes quadratic time
     ExpectPlaces(problem.desc, problem.inputs[0],
                  RunOperator(problem.desc, problem.inputs, {.implementation = "cpu.reference"}));
   });

@@ -1,6 +1,6 @@
 // The functions of math-inl.h on every SIMD target of this machine and on one lane, against the C library in
-// double precision: at all exponents, at all halves, and densely where formulas and results change. Longer
-// than most files: Highway compiles it once per target, with the table of all functions.
+// double precision: at all exponents, at all FLOAT16 numbers, and densely where formulas and results change.
+// Longer than most files: Highway compiles it once per target, with the table of all functions.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -158,7 +158,7 @@ void AppendAround(float x, int count, Floats& to) {
   }
 }
 
-// One operand: bit patterns at even distances, every half, and the neighbourhood of edges.
+// One operand: evenly spaced bit patterns, every FLOAT16 number, and the neighbourhood of edges.
 Floats Operands(const Subject& subject) {
   std::mt19937_64 random(TestSeed());
   Floats x;
@@ -205,14 +205,14 @@ void AppendPairs(Floats& x, Floats& y) {
   }
 }
 
-// The distance in units of the spacing of floats at `truth`; infinite where NaNs, or the signs of zeros,
-// differ.
+// The distance in units of the spacing of floats at `truth`; infinite if only one is a NaN, or if zeros
+// differ in sign.
 double UlpsApart(float got, double truth) {
   if (std::isnan(truth) || std::isnan(got)) return std::isnan(truth) && std::isnan(got) ? 0 : kInf;
   const float rounded = static_cast<float>(truth);
   if (got == rounded) return got != 0 || std::signbit(got) == std::signbit(rounded) ? 0 : kInf;
   if (got == 0 && std::signbit(got) != std::signbit(truth)) return kInf;
-  // Infinity is where the next float would be.
+  // Infinity counts as the next float.
   const double value = std::isinf(got) ? std::copysign(0x1p128, got) : double{got};
   if (std::isinf(truth)) return kInf;
   const int exponent = std::max(std::ilogb(truth == 0 ? 0x1p-149 : truth), -126);
@@ -257,7 +257,7 @@ TEST(ElementMath, IsWithinThePromisedUlpsAndFusedFormsAgree) {
   }
 }
 
-// Which of the two is taken depends on an element's neighbours.
+// An element's neighbours determine which of the two is used.
 TEST(ElementMath, NormalExpIsExp) {
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", TestSeed()));
   std::mt19937_64 random(TestSeed());
@@ -280,7 +280,7 @@ TEST(ElementMath, NormalExpIsExp) {
   });
 }
 
-// Before they are rounded to halves, and as bits on every form.
+// Before they are rounded to FLOAT16, and as the bits of every number format.
 void ExpectOfEveryHalf(Function function, const char* name, double (*truth_of)(double x, double y),
                        double limit) {
   Floats x;
@@ -412,7 +412,7 @@ TEST(ElementMath, SpecialValues) {
   }
 }
 
-// The conversions and roundings whose edges C++ and instructions see differently.
+// The conversions and roundings for which C++ and instructions differ at the edges.
 TEST(ElementMath, OneLaneMeansWhatHighwayMeans) {
   const lane::Tag<int32_t> i;
   EXPECT_EQ(lane::ConvertTo(i, 0x1p31f), std::numeric_limits<int32_t>::max());

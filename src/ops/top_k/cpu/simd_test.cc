@@ -1,6 +1,6 @@
-// The vectorised kernels on every SIMD target of this machine, for several numbers of
-// threads, against the reference: lengths around vector widths, K around switch points,
-// hostile orders of values, sequences that are not packed.
+// The vectorized kernels on every SIMD target of this machine, with several numbers of threads, against the
+// reference: lengths around vector widths, K around thresholds, adversarial orders of values, sequences that
+// are not packed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ OperatorDesc Describe(const TensorDesc& input, uint32_t axis, uint32_t k, uint32
                              {"AxisDirection", direction}});
 }
 
-// Every target, vectorised implementation and number of threads gives the reference's bytes.
+// Every target, vectorized implementation and number of threads gives the reference's bytes.
 void ExpectAgrees(const OperatorDesc& desc, const Bytes& bytes) {
   const RunResult reference = RunOperator(desc, {bytes}, {.implementation = "cpu.reference"});
   const TensorDesc& input = *desc.tensor("InputTensor");
@@ -55,7 +55,7 @@ void ExpectRowAgrees(DataType type, uint32_t n, uint32_t k, uint32_t direction, 
   ExpectAgrees(Describe(Packed(type, {1, n}), 1, k, direction), row);
 }
 
-// Both directions, K around the places where something switches that are within n.
+// Both directions, with K around the thresholds that are at most n.
 void ExpectAgreesForAllK(DataType type, uint32_t n, const Bytes& row, Thinning& thinning) {
   std::vector<uint32_t> ks = {1,  2,      16,    17,    39,        40,    64,    65, 80,
                               81, n / 32, n / 8, n / 6, n / 6 + 1, n / 4, n - 1, n};
@@ -108,13 +108,13 @@ std::vector<std::vector<float>> HostileRows(uint32_t n) {
     few[i] = static_cast<float>(random() % 3);
     zeros[i] = random() % 2 ? 0.0f : -0.0f;
     nans[i] = std::bit_cast<float>(static_cast<uint32_t>(random()) | 0x7F800001u);
-    // Large only in one group of those whose maxima are the bound: it is too low.
+    // Only one of the groups whose maxima form the bound has large values: the bound is too low.
     spikes[i] = i % 16 == 3 ? 1e6f + static_cast<float>(i) : static_cast<float>(i % 7);
     near_one[i] = std::bit_cast<float>(0x3F800000u | static_cast<uint32_t>(random() % 4096));
-    // Large only where a sample does not look: the stream of hits does not end.
+    // Only elements that the sample skips are large: too many candidates pass.
     late[i] = i < n / 2 ? 0.0f : static_cast<float>(i);
   }
-  // Large only where a sample looks: the threshold is too high.
+  // Only elements of the sample are large: the threshold is too high.
   std::vector<float> sampled(n, 1.0f);
   const auto size = static_cast<uint32_t>(4 * std::sqrt(n));
   for (uint32_t i = 0; i < size / 16; ++i) {
@@ -150,7 +150,7 @@ TEST(TopKSimd, HostileRows) {
   }
 }
 
-// Of halves the bits themselves are compared: every kind of value against every other.
+// FLOAT16 is compared by its bits: every kind of value against every other.
 TEST(TopKSimd, SpecialHalves) {
   constexpr uint32_t kLength = 600;
   constexpr uint16_t kValues[] = {0,      0x8000, 1,      0x8001, 0x3C00, 0xBC00, 0x7BFF,
@@ -171,8 +171,8 @@ TEST(TopKSimd, SpecialHalves) {
   }
 }
 
-// Rows long enough for several threads; K below and above where parts find maxima of their own,
-// where they share the order too, and where it is sorted by radix.
+// Rows long enough for several threads; K around the thresholds above which parts find their own maxima,
+// share the sort as well, or sort by radix.
 TEST(TopKSimd, SplitRows) {
   std::mt19937_64 random(TestSeed());
   Thinning thinning;
@@ -195,8 +195,8 @@ TEST(TopKSimd, SplitRows) {
   }
 }
 
-// Sequences that are not packed go through tiles: numbers of neighbours around a tile's,
-// lengths around a block's.
+// Sequences that are not packed are processed in tiles: numbers of sequences around a tile's, lengths around
+// a block's.
 TEST(TopKSimd, OtherAxes) {
   std::mt19937_64 random(TestSeed());
   Thinning thinning;
@@ -212,7 +212,7 @@ TEST(TopKSimd, OtherAxes) {
         ASSERT_FALSE(HasFailure());
       }
     }
-    // As many as the widest block of columns has, and more; without ties too.
+    // As many as the widest block of columns has, and more; also without ties.
     const TensorDesc input = Packed(type, {300, 330});
     Bytes distinct(input.total_bytes);
     for (uint8_t& byte : distinct) byte = static_cast<uint8_t>(random());
@@ -237,8 +237,7 @@ TEST(TopKSimd, RandomRows) {
   }
 }
 
-// What a run needs beyond its operands is bounded by K and the number of threads, where
-// sequences are packed.
+// For packed sequences, the memory of a run beyond its operands is bounded by K and the number of threads.
 TEST(TopKSimd, ScratchGrowsWithKNotWithN) {
   const auto scratch = [](uint32_t n, uint32_t k, uint32_t threads) {
     LoweredOperator lowered;
