@@ -49,14 +49,14 @@ TEST_F(DxCoreTest, ProgramsCanSelectIt) {
   EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS));
 }
 
-// What a test says in the environment, for as long as it runs.
+// Sets a variable of the environment while it exists.
 class AdapterKindVariable {
  public:
   explicit AdapterKindVariable(const char* value) { setenv("ANYDML_ADAPTER_KIND", value, 1); }
   ~AdapterKindVariable() { unsetenv("ANYDML_ADAPTER_KIND"); }
 };
 
-// How programs look for NPUs: by CORE_COMPUTE or GENERIC_ML without GRAPHICS, by type, by workload.
+// The ways in which programs find NPUs: by CORE_COMPUTE or GENERIC_ML without GRAPHICS, by type, by workload.
 TEST_F(DxCoreTest, NpuWhenToldSo) {
   const AdapterKindVariable npu("npu");
   EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE));

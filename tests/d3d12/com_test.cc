@@ -1,4 +1,4 @@
-// The laws of QueryInterface, for every class; identity; who keeps whom alive.
+// The rules of QueryInterface for every class; identity; which objects keep others alive.
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -6,7 +6,7 @@ namespace {
 
 using Iids = std::vector<GUID>;
 
-// Every interface of the object leads to every other, and to one IUnknown.
+// Every interface of the object leads to every other one, and to one IUnknown.
 void ExpectLaws(IUnknown* object, const Iids& iids) {
   Ptr<IUnknown> identity;
   ASSERT_EQ(object->QueryInterface(IID_PPV_ARGS(&identity)), S_OK);
@@ -57,7 +57,7 @@ TEST_F(ComTest, Device) {
               ID(ID3D12Device3), ID(ID3D12Device4), ID(ID3D12Device5), ID(ID3D12Device6), ID(ID3D12Device7),
               ID(ID3D12Device8), ID(ID3D12Device9), ID(ID3D12InfoQueue), ID(ID3D12InfoQueue1)});
   Ptr<ID3D12DebugDevice> debug;
-  EXPECT_EQ(device()->QueryInterface(IID_PPV_ARGS(&debug)), E_NOINTERFACE);  // the layer is off
+  EXPECT_EQ(device()->QueryInterface(IID_PPV_ARGS(&debug)), E_NOINTERFACE);  // the debug layer is off
 }
 
 TEST_F(ComTest, Children) {

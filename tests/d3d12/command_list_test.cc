@@ -170,7 +170,7 @@ TEST_F(CommandListTest, AllocatorServesOneListAtATime) {
                                         IID_PPV_ARGS(&second)),
             S_OK);
   EXPECT_EQ(list_->Reset(allocator_.get(), nullptr), E_FAIL);
-  second.Reset();  // a list that goes while it records frees its allocator
+  second.Reset();  // a list that is destroyed while it records frees its allocator
   EXPECT_EQ(allocator_->Reset(), S_OK);
 }
 

@@ -73,7 +73,7 @@ TEST(CpuInfo, Quota) {
   EXPECT_GE(CpuThreads(), 1u);
 }
 
-// The thread is elsewhere, and free to come back. Somebody else may bring it back at any moment.
+// The thread runs elsewhere and may return. Other code may move it back at any time.
 TEST(MoveAway, FromAProcessorThatIsShared) {
   cpu_set_t before, after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -136,7 +136,7 @@ TEST(KeepAway, WhatTheApplicationTakesBackIsForgotten) {
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-  away.From(cpu);  // it may be nowhere else
+  away.From(cpu);  // it is allowed nowhere else
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
   away.From(CPU_SETSIZE - 1);
   away.From(KeepAway::kNowhere);
@@ -145,10 +145,10 @@ TEST(KeepAway, WhatTheApplicationTakesBackIsForgotten) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
-// Sandboxes let calls fail, or end the process where another thread is named: here, too.
+// Sandboxes make calls fail, or end the process if a call names another thread: both are tried here.
 TEST(KeepAway, WhereTheSystemRefuses) {
   bool refused = false;
-  std::thread([&] {  // a filter is for ever
+  std::thread([&] {  // a filter is permanent
     sock_filter instructions[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sched_setaffinity, 0, 3),
@@ -195,7 +195,7 @@ TEST(MoveAway, NotWhereThereIsNoOther) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 }
 
-// Where all sleep, who has short work does it alone at first; what comes a moment later is shared.
+// If all workers sleep, the caller of short work starts alone; work that arrives a moment later is shared.
 TEST(ThreadPool, ShortWork) {
   ThreadPool pool(2);
   ThreadPool::User user(&pool);
@@ -204,7 +204,7 @@ TEST(ThreadPool, ShortWork) {
   EXPECT_TRUE(ShortWork::DoAlone(&user, [&] { done = true; }));
   EXPECT_TRUE(done);
   bool pays = false;
-  for (int i = 0; i < 1000 && !pays; ++i) {  // a moment is short where other programs run
+  for (int i = 0; i < 1000 && !pays; ++i) {  // the moment is short if other programs run
     user.Ended();
     pays = user.Pays();
   }
@@ -212,7 +212,7 @@ TEST(ThreadPool, ShortWork) {
   EXPECT_FALSE(ShortWork::DoAlone(nullptr, [] {}));
 }
 
-// Every task once, for many calls in a row, from several callers at the same time.
+// Every task runs once, over many consecutive calls from several concurrent callers.
 TEST(ThreadPool, EveryTaskOnce) {
   ThreadPool pool(4);
   std::vector<std::thread> callers;
@@ -230,7 +230,7 @@ TEST(ThreadPool, EveryTaskOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// A task that waits for another one gets it run at the same time.
+// If a task waits for another task, the other one runs concurrently.
 TEST(ThreadPool, AtTheSameTime) {
   ThreadPool pool(2);
   ThreadPool::User user(&pool);
@@ -253,8 +253,8 @@ TEST(ThreadPool, SleepsAndWakes) {
   }
 }
 
-// A worker that stays away with a task holds up the call that the task is of, and nobody else; then
-// everything has been done, once.
+// A worker that is delayed in a task delays only the call of that task. In the end everything has been done
+// once.
 TEST(ThreadPool, AStalledWorkerDelaysItsCallOnly) {
   ThreadPool pool(7);
   ThreadPool::User slow(&pool), other(&pool);
@@ -265,7 +265,7 @@ TEST(ThreadPool, AStalledWorkerDelaysItsCallOnly) {
     const std::thread::id self = std::this_thread::get_id();
     ParallelFor(&slow, 7, [&](uint32_t i) {
       if (std::this_thread::get_id() == self) {
-        while (!stalled) std::this_thread::yield();  // a worker has to take one, too
+        while (!stalled) std::this_thread::yield();  // a worker has to take a task, too
       } else if (!stalled.exchange(true)) {
         while (!resume) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
@@ -283,13 +283,13 @@ TEST(ThreadPool, AStalledWorkerDelaysItsCallOnly) {
   resume = true;
   caller.join();
   for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 1);
-  // And the pool is as before.
+  // Afterwards the pool works as before.
   std::atomic<int> sum{0};
   ParallelFor(&other, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
   EXPECT_EQ(sum, 4950);
 }
 
-// The caller has the first task, however many others are there first: it finds its share in its cache.
+// The caller runs the first task, even if others arrive earlier: its data is in the caller's cache.
 TEST(ThreadPool, TheFirstTaskIsTheCallers) {
   ThreadPool pool(4);
   ThreadPool::User user(&pool);
@@ -301,7 +301,7 @@ TEST(ThreadPool, TheFirstTaskIsTheCallers) {
   }
 }
 
-// Every part once, whatever the numbers of parts and workers.
+// Every part runs once, for all numbers of parts and workers.
 TEST(SharedParts, EveryPartOnce) {
   ThreadPool pool(4);
   ThreadPool::User user(&pool);
@@ -320,7 +320,7 @@ TEST(SharedParts, EveryPartOnce) {
   }
 }
 
-// Alone each worker gets its own share, in order, then the rest.
+// When alone, a worker gets its own share in order, then the rest.
 TEST(SharedParts, SharesAreNeighbours) {
   SharedParts shared(10, 3);
   std::vector<uint64_t> taken;
@@ -337,7 +337,7 @@ TEST(SharedParts, SharesAreNeighbours) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 1000);
 }
 
-// What a stalled thread has not begun others do.
+// Other workers do the parts that a stalled thread has not begun.
 TEST(SharedParts, AStalledThreadKeepsOnePart) {
   ThreadPool pool(2);
   ThreadPool::User user(&pool);
@@ -358,15 +358,15 @@ TEST(SharedParts, AStalledThreadKeepsOnePart) {
   EXPECT_EQ(done, kParts);
 }
 
-// Threads that wait for what comes behind some calls take tasks of them, in the default
-// floating-point environment, and none of the calls behind.
+// Threads that wait for an item behind some calls help with the tasks of these calls, in the default
+// floating-point environment, and with none of the later calls.
 TEST(ThreadPool, HelpersTakeTasks) {
   ThreadPool pool(2);
   ThreadPool::User user(&pool), other(&pool);
   std::atomic<uint32_t> reached{0};
   std::atomic<bool> closing{false};
   std::atomic<int> helped{0}, astray{0};
-  thread_local uint32_t waits_for = 0;  // what a helper waits for
+  thread_local uint32_t waits_for = 0;  // the item that a helper waits for
   std::vector<std::thread> helpers;
   for (int helper = 0; helper < 2; ++helper) {
     helpers.emplace_back([&] {
@@ -392,7 +392,7 @@ TEST(ThreadPool, HelpersTakeTasks) {
       runs[i].fetch_add(1, std::memory_order_relaxed);
       if (waits_for == 0) return;
       ++helped;
-      // Not behind what the helper waits for.
+      // Not with calls behind that item.
       if (std::fegetround() != FE_TONEAREST || call >= waits_for) ++astray;
     });
     for (const std::atomic<int>& run : runs) ASSERT_EQ(run, 1);
@@ -428,7 +428,7 @@ TEST(CpuBackend, Stream) {
   ASSERT_TRUE(stream->Fill32(data, 0x04030201, 10).ok());  // a partial word at the end
   EXPECT_EQ(data[9], std::byte{2});
   EXPECT_EQ(data[10], std::byte{0});
-  ASSERT_TRUE(stream->Copy(data, data + 1, 9).ok());  // overlap
+  ASSERT_TRUE(stream->Copy(data, data + 1, 9).ok());  // ranges overlap
   EXPECT_EQ(data[0], std::byte{2});
   EXPECT_EQ(data[8], std::byte{2});
   uint64_t first = 0, second = 0;

@@ -1,5 +1,5 @@
-// The fixture of the Direct3D tests: a device, small helpers, and the promise that
-// every test leaves no object behind. Only public headers.
+// The fixture of the Direct3D tests: a device, small helpers, and a check that every test releases all
+// objects. Uses public headers only.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -195,7 +195,7 @@ inline bool HasMessage(ID3D12Device* device, const std::string& part) {
   return false;
 }
 
-// A failed call must leave the sentence that names what was wrong.
+// A failed call must leave a message that names the error.
 inline ::testing::AssertionResult LastErrorHas(const std::string& part) {
   const std::string text = AnyDmlGetLastErrorMessage();
   if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
@@ -208,7 +208,7 @@ class Event {
   ~Event() { close(fd_); }
   HANDLE handle() const { return reinterpret_cast<HANDLE>(static_cast<uintptr_t>(fd_)); }
   int fd() const { return fd_; }
-  uint64_t Take() const {  // how often it was set since the last look
+  uint64_t Take() const {  // how often it was set since the last query
     uint64_t count = 0;
     return read(fd_, &count, sizeof(count)) == sizeof(count) ? count : 0;
   }
@@ -239,7 +239,7 @@ class D3D12Test : public NoLeakTest {
   ID3D12Device9* device() const { return device_.get(); }
   void ReleaseDevice() { device_.Reset(); }
 
-  // Waits until the queue has done everything before this call.
+  // Waits until the queue has completed everything submitted before this call.
   void Finish(ID3D12CommandQueue* queue) {
     const auto fence = CreateFence(device());
     ASSERT_EQ(queue->Signal(fence.get(), 1), S_OK);

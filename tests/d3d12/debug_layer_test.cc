@@ -1,4 +1,4 @@
-// A program of its own: the debug layer is a switch of the process.
+// A separate program, because the debug layer is a switch of the process.
 #include <poll.h>
 
 #include <thread>
@@ -51,7 +51,7 @@ constexpr auto kSource = D3D12_RESOURCE_STATE_COPY_SOURCE;
 constexpr auto kDest = D3D12_RESOURCE_STATE_COPY_DEST;
 constexpr auto kUav = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
 
-// The callback is called by the queue's own thread, which cannot wait for itself.
+// The queue's own thread calls the callback, and cannot wait for itself.
 TEST_F(DebugLayerTest, LastReleaseOfAQueueInACallback) {
   const auto references = [this] {
     device()->AddRef();
@@ -78,7 +78,7 @@ TEST_F(DebugLayerTest, LastReleaseOfAQueueInACallback) {
   ASSERT_EQ(messages->RegisterMessageCallback(release, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &context, &cookie),
             S_OK);
   Barrier(buffer.get(), D3D12_RESOURCE_STATE_COMMON, kUav);
-  Barrier(buffer.get(), kSource, kDest);  // wrong: it is an UNORDERED_ACCESS
+  Barrier(buffer.get(), kSource, kDest);  // wrong: its state is UNORDERED_ACCESS
   ASSERT_EQ(list_->Close(), S_OK);
   ASSERT_EQ(context.queue->Wait(gate.get(), 1), S_OK);  // not before this thread is done with the queue
   Execute(context.queue.get(), list_.get());
@@ -86,7 +86,7 @@ TEST_F(DebugLayerTest, LastReleaseOfAQueueInACallback) {
   pollfd released = {context.released.fd(), POLLIN, 0};
   ASSERT_EQ(poll(&released, 1, 60'000), 1);
   ASSERT_EQ(messages->UnregisterMessageCallback(cookie), S_OK);
-  while (references() != before) std::this_thread::yield();  // the queue ends, and lets go of the device
+  while (references() != before) std::this_thread::yield();  // the queue ends and releases the device
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
   ASSERT_EQ(list_->Reset(allocator_.get(), nullptr), S_OK);
 }
@@ -131,7 +131,7 @@ TEST_F(DebugLayerTest, MissingBarrier) {
   list_->CopyResource(readback.get(), buffer.get());
   Run();
   EXPECT_TRUE(HasMessage(device(), "CopyResource: needs the buffer in state"));
-  EXPECT_EQ(Contents(readback.get()), Numbers(4));  // it works all the same
+  EXPECT_EQ(Contents(readback.get()), Numbers(4));  // it still works
 }
 
 TEST_F(DebugLayerTest, UploadBuffersCannotBeWritten) {

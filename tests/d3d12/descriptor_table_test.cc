@@ -1,4 +1,4 @@
-// Below the public surface: nobody creates half a billion descriptor heaps in a test.
+// Below the public interface: a test cannot create half a billion descriptor heaps.
 #include "d3d12/descriptors/descriptor_table.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(DescriptorTable, NumbersComeAgain) {
   const HeapId last = table.AddHeap(kViews, 4, true);
   EXPECT_EQ(last, DescriptorTable::kLastHeapId);
   const HeapId again = table.AddHeap(kViews, 4, true);
-  EXPECT_EQ(again, second);  // the first one that nobody has
+  EXPECT_EQ(again, second);  // the first one that is not allocated
   const HeapId next = table.AddHeap(kViews, 4, true);
   std::set<uint64_t> handles;
   for (const HeapId id : {first, third, last, again, next}) {

@@ -1,5 +1,4 @@
-// Descriptors cannot be read back through the public surface, but a clear tells
-// where one points to.
+// The public interface cannot read descriptors, but a clear shows where a descriptor points.
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -32,7 +31,7 @@ class DescriptorTest : public D3D12Test {
     desc.Buffer.NumElements = 1;
     device()->CreateUnorderedAccessView(buffer_.get(), nullptr, &desc, slot);
   }
-  // The word that the slot's view is on, or -1.
+  // The index of the word that the slot's view covers, or -1.
   int WordOf(D3D12_CPU_DESCRIPTOR_HANDLE slot) {
     const auto allocator = CreateAllocator(device());
     const auto list = CreateList(device(), allocator.get());

@@ -59,7 +59,7 @@ TEST_F(DeviceCreationTest, RemovedDeviceIsNotGivenOutAgain) {
   EXPECT_EQ(second->GetDeviceRemovedReason(), S_OK);
 }
 
-// There is no background processing: whatever is asked for is so at once.
+// There is no background processing: requests complete immediately.
 TEST_F(DeviceTest, BackgroundProcessingMode) {
   BOOL further = TRUE;
   EXPECT_EQ(
@@ -110,7 +110,7 @@ TEST_F(DeviceTest, GraphicsIsNotImplementedAndSaysSo) {
   EXPECT_TRUE(HasMessage(device(), "CreateRenderTargetView"));
 }
 
-// Every feature that the headers know, with its size.
+// Every feature in the headers, with its size.
 template <typename T>
 HRESULT Check(ID3D12Device* device, D3D12_FEATURE feature, T* data) {
   std::vector<char> larger(sizeof(T) + 4);

@@ -19,7 +19,7 @@ TEST_F(FenceTest, CpuSignal) {
   EXPECT_EQ(fence->GetCompletedValue(), 5u);
   EXPECT_EQ(fence->Signal(9), S_OK);
   EXPECT_EQ(fence->GetCompletedValue(), 9u);
-  EXPECT_EQ(fence->Signal(2), S_OK);  // down is allowed
+  EXPECT_EQ(fence->Signal(2), S_OK);  // a decrease is allowed
   EXPECT_EQ(fence->GetCompletedValue(), 2u);
 }
 
@@ -162,7 +162,8 @@ TEST_F(FenceTest, BlocksAcrossThreads) {
   for (uint64_t i = 1; i <= 2000; ++i) {
     ASSERT_EQ(there->Signal(i), S_OK);
     ASSERT_EQ(back->SetEventOnCompletion(i, nullptr), S_OK);
-    if (i % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // let the other one sleep
+    // Let the other thread fall asleep.
+    if (i % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   other.join();
 }

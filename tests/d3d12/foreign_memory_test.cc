@@ -1,5 +1,5 @@
-// AnyDmlCreateBufferFromMemory: buffers over memory that somebody else has. On a GPU that is the
-// memory of another buffer, whose virtual address is the device's own.
+// AnyDmlCreateBufferFromMemory: buffers over memory that others own. On a GPU this is the memory of another
+// buffer, by its virtual address.
 #include <atomic>
 
 #include "d3d12/d3d12_test.h"
@@ -70,7 +70,7 @@ TEST_F(ForeignMemoryTest, IsTheMemoryItself) {
   EXPECT_EQ(Contents(readback.get()), words);
 }
 
-// The buffer is wider than its memory: what lies behind is neither written nor read.
+// The buffer is larger than its memory: the bytes beyond the memory are neither written nor read.
 TEST_F(ForeignMemoryTest, NothingBeyondTheMemory) {
   const auto upload = UploadBuffer({0x11111111, 0x22222222, 0x33333333, 0x44444444});
   const auto readback = ReadbackBuffer(4);
@@ -115,7 +115,7 @@ TEST_F(ForeignMemoryTest, AnyAddressOnTheCpuMultiplesOf16OnAGpu) {
     return;
   }
   ASSERT_EQ(hr, S_OK);
-  EXPECT_EQ(buffer->GetDesc().Width, 8u);  // as the sizes of tensors are rounded
+  EXPECT_EQ(buffer->GetDesc().Width, 8u);  // sizes of tensors are rounded this way
 }
 
 TEST_F(ForeignMemoryTest, IsReleasedWhenNothingInFlightUsesIt) {
@@ -129,7 +129,7 @@ TEST_F(ForeignMemoryTest, IsReleasedWhenNothingInFlightUsesIt) {
   ASSERT_EQ(list->Close(), S_OK);
   ASSERT_EQ(queue->Wait(gate.get(), 1), S_OK);
   Execute(queue.get(), list.get());
-  buffer.Reset();  // too early, which the library survives
+  buffer.Reset();  // too early, which must not crash the library
   EXPECT_EQ(released_, 0);
   ASSERT_EQ(gate->Signal(1), S_OK);
   Finish(queue.get());

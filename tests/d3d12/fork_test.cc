@@ -1,5 +1,5 @@
-// A forked child does not have its parent's threads. What it does with its parent's objects fails at
-// once, with a sentence; releasing them ends; devices of its own work.
+// A forked child does not have its parent's threads. Using the parent's objects fails at once with a message;
+// releasing them does not hang; new devices work.
 #include <sys/wait.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ bool RefusedFor(const std::string& method) {
 
 class ForkTest : public D3D12Test {
  protected:
-  // Whether `body` was true in a forked child, and that within some seconds.
+  // Whether `body` returned true in a forked child within some seconds.
   template <typename Body>
   static ::testing::AssertionResult InChild(Body body) {
     const pid_t child = fork();
@@ -100,7 +100,7 @@ TEST_F(ForkTest, TheParentsObjectsFailAtOnce) {
     ReleaseDevice();
     return right;
   }));
-  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);  // here nothing has changed
+  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);  // the parent is not affected
   Finish(queue.get());
 }
 

@@ -1,5 +1,5 @@
-// A kernel that faults ends everything that the process does on the GPU. The fault here is of a
-// kernel of the test's own, started through the driver beside the library.
+// A kernel that faults ends all GPU work of the process. The test launches its own faulting kernel through
+// the driver, outside the library.
 #include <dlfcn.h>
 
 #include "d3d12/d3d12_test.h"
@@ -21,7 +21,7 @@ void Call(void* driver, const char* name, Args... args) {
   ASSERT_EQ(function(args...), 0) << name;
 }
 
-// In the context that the library uses, too.
+// In the context that the library uses.
 void StartFaultingKernel() {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   ASSERT_NE(driver, nullptr) << dlerror();
@@ -46,13 +46,13 @@ TEST_F(GpuFaultTest, RemovesTheDeviceWithItsReason) {
   const auto fence = CreateFence(device());
   list->CopyResource(readback.get(), upload.get());
   ASSERT_EQ(list->Close(), S_OK);
-  // Executed often enough to be replayed, too.
+  // Executed often enough to be replayed as well.
   for (int i = 0; i < 4; ++i) Execute(queue.get(), list.get());
   Finish(queue.get());
   EXPECT_EQ(Contents(readback.get()), Numbers(4));
 
   StartFaultingKernel();
-  // Some of it may come through before the fault does.
+  // Some commands may complete before the fault.
   for (uint64_t value = 1; device()->GetDeviceRemovedReason() == S_OK; ++value) {
     Execute(queue.get(), list.get());
     queue->Signal(fence.get(), value);
@@ -64,7 +64,7 @@ TEST_F(GpuFaultTest, RemovesTheDeviceWithItsReason) {
   EXPECT_EQ(fence->GetCompletedValue(), UINT64_MAX);
   EXPECT_EQ(queue->Signal(fence.get(), 1), DXGI_ERROR_DEVICE_REMOVED);
 
-  // The GPU is lost to this process: that is said, too.
+  // This process has lost the GPU; a message says so.
   const auto other = CreateDevice();
   const D3D12_HEAP_PROPERTIES properties = HeapProperties(D3D12_HEAP_TYPE_DEFAULT);
   const D3D12_RESOURCE_DESC desc = BufferDesc(64);

@@ -1,4 +1,4 @@
-// The thread's last error: what it keeps, and that it is there when objects with static and thread-local
+// The thread's last error: its contents, and that it is valid while objects with static and thread-local
 // storage are destroyed.
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@ void MakeCallsFail(ID3D12Device* device) {
   for (int i = 0; i < 16; ++i) {
     void* queue = nullptr;
     device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), &queue);
-    // What is freed twice or used afterwards is then used by somebody else, too.
+    // Reuses memory that was freed wrongly: twice, or while still in use.
     std::free(std::malloc(16));
     std::free(std::malloc(48));
   }
@@ -56,7 +56,7 @@ struct FailsAtThreadExit {
 TEST_F(LastErrorTest, DestructorsOfThreadLocalObjectsMayFail) {
   std::string text;
   std::thread([&] {
-    thread_local FailsAtThreadExit object;  // made first, destroyed last
+    thread_local FailsAtThreadExit object;  // created first, destroyed last
     object = {device(), &text};
     MakeCallsFail(device());
   }).join();
@@ -76,12 +76,12 @@ TEST_F(LastErrorTest, StaysUntilTheNextFailure) {
   EXPECT_STREQ(AnyDmlGetLastErrorMessage(), "");
 }
 
-// A name makes the sentence as long as one likes: its beginning is kept, in whole characters.
+// A name can make the message arbitrarily long: its beginning is kept, in whole characters.
 TEST_F(LastErrorTest, LongSentencesAreCut) {
   for (const size_t length : {1000u, 5000u, 5001u}) {
     const auto buffer = Buffer(64);
     std::wstring name(length, L'\u00e4');
-    name[0] = length % 2 == 0 ? L'a' : L'\u00e4';  // so that the cut falls into a character once
+    name[0] = length % 2 == 0 ? L'a' : L'\u00e4';  // so that one length cuts inside a character
     buffer->SetName(name.c_str());
     void* data = nullptr;
     EXPECT_EQ(buffer->Map(0, nullptr, &data), E_INVALIDARG);

@@ -1,5 +1,5 @@
-// Everything that can wait for a fence, on one that nobody signals: whatever removes the device ends
-// the wait. (A wait that does not end is found by the test's time limit.)
+// All ways to wait for a fence, with one that is never signalled: removing the device ends the wait. (If a
+// wait does not end, the test exceeds its time limit.)
 #include <windows.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ class NeverSignalledTest : public D3D12Test, public ::testing::WithParamInterfac
 
   ID3D12Fence* never() const { return never_.get(); }
 
-  // Runs `wait`, which blocks, until the device is removed.
+  // Runs `wait`, which blocks until the device is removed.
   template <typename Wait>
   void ExpectEnds(Wait wait) {
     std::atomic<bool> ended{false};
@@ -34,7 +34,7 @@ class NeverSignalledTest : public D3D12Test, public ::testing::WithParamInterfac
       wait();
       ended = true;
     });
-    // Long enough to be asleep, and not only about to look again.
+    // Long enough to be asleep, not only about to check again.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(ended);
     Remove();
@@ -116,7 +116,7 @@ TEST_P(NeverSignalledTest, SeveralFences) {
   EXPECT_EQ(event.Take(), 1u);
 }
 
-// The queue waits, and a thread for what is behind it; a second queue waits for the first.
+// The queue waits, and so does a thread for the work behind it; a second queue waits for the first.
 TEST_P(NeverSignalledTest, Queues) {
   const auto first = CreateQueue(device()), second = CreateQueue(device());
   const auto behind = CreateFence(device()), last = CreateFence(device());
@@ -131,7 +131,7 @@ TEST_P(NeverSignalledTest, Queues) {
   ASSERT_EQ(second->Wait(behind.get(), 1), S_OK);
   ASSERT_EQ(second->Signal(last.get(), 1), S_OK);
   ExpectEnds([&] { EXPECT_EQ(last->SetEventOnCompletion(1, nullptr), S_OK); });
-  EXPECT_EQ(Contents(readback.get())[0], 0u);  // what it waited with is dropped
+  EXPECT_EQ(Contents(readback.get())[0], 0u);  // its reference is dropped
 }
 
 std::string NameOf(const ::testing::TestParamInfo<Removal>& info) {

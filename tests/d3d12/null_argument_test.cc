@@ -1,5 +1,5 @@
-// Every method that takes a pointer gets a null where it must not have one: no
-// crash, an error code or a message, and the device goes on.
+// Every method that takes a pointer gets a null that is not allowed: it must not crash but give an error code
+// or a message, and the device keeps working.
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -45,7 +45,7 @@ TEST_F(NullTest, CreationWithoutOutputTestsTheArguments) {
   EXPECT_EQ(device()->CreateCommandQueue(&queue, any, nullptr), S_FALSE);
   EXPECT_EQ(device()->CreateCommandAllocator({}, any, nullptr), S_FALSE);
   EXPECT_EQ(device()->CreateCommandList(0, {}, allocator.get(), nullptr, any, nullptr), S_FALSE);
-  EXPECT_EQ(allocator->Reset(), S_OK);  // nobody records with it
+  EXPECT_EQ(allocator->Reset(), S_OK);  // no list records with it
   EXPECT_EQ(device()->CreateCommandList1(0, {}, {}, any, nullptr), S_FALSE);
   EXPECT_EQ(device()->CreateDescriptorHeap(&descriptors, any, nullptr), S_FALSE);
   EXPECT_EQ(device()->CreateQueryHeap(&queries, any, nullptr), S_FALSE);

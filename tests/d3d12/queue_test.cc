@@ -8,7 +8,7 @@
 
 #include "d3d12/d3d12_test.h"
 
-// ThreadSanitizer has this; elsewhere it is null.
+// Provided by ThreadSanitizer; null otherwise.
 extern "C" __attribute__((weak)) void AnnotateBenignRaceSized(const char* file, int line,
                                                               const volatile void* memory, size_t size,
                                                               const char* why);
@@ -31,7 +31,7 @@ class QueueTest : public D3D12Test {
     EXPECT_EQ(recorder.list->Close(), S_OK);
     return recorder;
   }
-  // What the program does with this buffer, which can be mapped, is no business of ThreadSanitizer's.
+  // ThreadSanitizer ignores accesses of the program to this buffer, which can be mapped.
   static void ExpectRaces(ID3D12Resource* buffer) {
     void* memory = nullptr;
     ASSERT_EQ(buffer->Map(0, nullptr, &memory), S_OK);
@@ -50,7 +50,7 @@ TEST_F(QueueTest, AThreadThatCannotBeStarted) {
   pthread_attr_t usual, absurd;
   ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
   ASSERT_EQ(pthread_attr_init(&absurd), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&absurd, size_t{1} << 55), 0);  // more than there are addresses
+  ASSERT_EQ(pthread_attr_setstacksize(&absurd, size_t{1} << 55), 0);  // more than the address space
   ASSERT_EQ(pthread_setattr_default_np(&absurd), 0);
   const D3D12_COMMAND_QUEUE_DESC desc = {};
   void* queue = this;
@@ -60,7 +60,8 @@ TEST_F(QueueTest, AThreadThatCannotBeStarted) {
   pthread_attr_destroy(&usual);
   EXPECT_EQ(hr, E_OUTOFMEMORY);
   EXPECT_EQ(queue, nullptr);
-  constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-";  // the GPU's is another
+  // The name ends differently on a GPU.
+  constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-";
   EXPECT_TRUE(LastErrorHas(kSentence));
   EXPECT_TRUE(LastErrorHas(" cannot be started: "));
   EXPECT_TRUE(HasMessage(device(), kSentence));
@@ -327,8 +328,7 @@ TEST_F(QueueTest, QueryMisuse) {
   fails([&] { list->ResolveQueryData(heap.get(), type, 0, 1, nullptr, 0); });
 }
 
-// From some execution on a backend may replay what it did before: the commands are the same,
-// the data and the time are not.
+// After some executions, a backend may replay the commands; only data and time differ.
 TEST_F(QueueTest, AListThatComesAgainDoesItAgain) {
   const auto queue = CreateQueue(device());
   for (const size_t words : {size_t{1000}, size_t{300001}}) {
@@ -363,7 +363,7 @@ TEST_F(QueueTest, AListOnTwoQueuesAtOnce) {
   const auto allocator = CreateAllocator(device());
   const auto list = CreateList(device(), allocator.get());
   for (const auto& readback : readbacks) {
-    ExpectRaces(readback.get());  // both queues write the same bytes there
+    ExpectRaces(readback.get());  // both queues write the same bytes
     list->CopyResource(readback.get(), upload.get());
   }
   ASSERT_EQ(list->Close(), S_OK);
@@ -373,7 +373,7 @@ TEST_F(QueueTest, AListOnTwoQueuesAtOnce) {
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
 }
 
-// Short lists may be done by the threads that hand them over, long ones are not.
+// The submitting thread may execute short lists itself; it does not execute long ones.
 TEST_F(QueueTest, SeveralThreadsShareAQueue) {
   const auto queue = CreateQueue(device());
   std::atomic<int> wrong{0};
@@ -400,7 +400,7 @@ TEST_F(QueueTest, SeveralThreadsShareAQueue) {
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
 }
 
-// Behind a wait nothing is done by the thread that hands it over, however short it is.
+// After a wait, the submitting thread executes nothing, however short.
 TEST_F(QueueTest, ShortListsWaitToo) {
   const auto upload = UploadBuffer(Numbers(100, 7));
   const auto readback = ReadbackBuffer(100);

@@ -1,4 +1,4 @@
-// Which executions of a list are recorded and replayed, on a stream that can.
+// Which executions of a list are recorded and replayed, on a stream that supports it.
 #include "d3d12/lists/recorded_list.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace anydml::d3d12 {
 namespace {
 
-// Writes down what it does.
+// Records its calls.
 class NotingStream final : public Stream {
  public:
   explicit NotingStream(bool records) : records_(records) {}

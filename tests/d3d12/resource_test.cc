@@ -101,7 +101,7 @@ TEST_F(ResourceTest, FullMemoryFailsCleanly) {
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
   Buffer(kAlignment);  // a small one still fits
   buffers.clear();
-  Buffer(2 * third);  // and what was given back is there again, in other sizes
+  Buffer(2 * third);  // and memory that was freed is available again, in other sizes
 }
 
 TEST_F(ResourceTest, HugeBuffersAreNotTouched) {

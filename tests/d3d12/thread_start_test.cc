@@ -1,4 +1,4 @@
-// Threads that cannot be started for want of memory.
+// Threads cannot be started because memory has run out.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -41,7 +41,7 @@ TEST(ThreadPool, HasAsManyWorkersAsCouldBeStarted) {
       ++without_pool;
     }
   }
-  EXPECT_EQ(without_pool, 1);  // there is no room for the list of the workers
+  EXPECT_EQ(without_pool, 1);  // no memory for the list of workers
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Several threads submit to several queues, reuse lists, release buffers in flight
-// and wait on each other's fences; everything must come out right, and ThreadSanitizer
-// must have nothing to say.
+// Several threads submit to several queues, reuse lists, release buffers in flight and wait on each other's
+// fences. All results must be right, and ThreadSanitizer must report nothing.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -12,8 +11,7 @@ namespace {
 
 using TortureTest = D3D12Test;
 
-// One thread's life: random copies through a chain of buffers, checked at the end
-// of each round.
+// What each thread does: random copies through a chain of buffers, checked at the end of each round.
 void Submit(ID3D12Device* device, ID3D12CommandQueue* queue, ID3D12CommandQueue* other, uint32_t seed,
             int rounds) {
   std::mt19937 random(seed);

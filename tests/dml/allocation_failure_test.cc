@@ -1,7 +1,7 @@
-// Memory runs out: every allocation of a whole run, from the device's creation to the read-back, fails once,
-// and so does every one of runs of every family of operators, a graph and an ONNX model. The run says so by
-// E_OUTOFMEMORY and a sentence, or by removing the device for that reason; nothing leaks, no exception comes
-// through, and a device that was not removed goes on.
+// Memory runs out: every allocation of a complete run, from the device's creation to the read-back, fails
+// once. The same for runs of every family of operators, a graph and an ONNX model. The run must report
+// E_OUTOFMEMORY and a message, or remove the device for that reason; nothing may leak, no exception may
+// escape, and a device that was not removed must keep working.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -33,18 +33,18 @@ using Results = std::vector<Bytes>;
 constexpr int64_t kNever = int64_t{1} << 40;
 constexpr int kPoints = 120;  // of a family's run
 
-// How many allocations of a run fail: all; where there is little time, or devices take long to be created,
-// some, spread evenly.
+// How many allocations of a run fail: all; or, if there is little time or devices take long to be created,
+// some that are evenly spread.
 int64_t Points(int some) {
   const bool all = testing::BackendUnderTest() == "cpu" && testing::TestIterations(100) >= 100;
   return all ? INT64_MAX : testing::TestIterations(some);
 }
 
-// Which of `count` allocations fail: some of them, or every one.
+// Which of `count` allocations fail: some of them, or all.
 std::vector<int64_t> SomeOf(int64_t count, int64_t points) {
   std::vector<int64_t> which;
   const int64_t step = std::max<int64_t>(1, count / std::max<int64_t>(1, points));
-  // Not always the same ones of every step.
+  // An offset, so that not always the same allocations of every step fail.
   for (int64_t i = 0; i * step < count; ++i) which.push_back(i * step + i % step);
   return which;
 }
@@ -64,27 +64,27 @@ class AllocationFailureTest : public ::testing::Test {
 
   static std::unique_ptr<DmlHarness> NewHarness() { return std::make_unique<DmlHarness>(); }
 
-  // For each of some allocations of a run, which fails: on the harness that `start` returns, or one that is
-  // created with the failure ahead where that is null. Unless the device is removed the run is repeated on
-  // it.
+  // Repeats a run and lets one of its allocations fail each time, on the harness that `start` returns, or, if
+  // that is null, on one that is created while the failure is pending. Unless the device is removed, the run
+  // is repeated on it.
   void FailAllocations(int64_t points, const Start& start, const Run& run) {
     Results expected;
     int64_t count = 0;
-    for (int i = 0; i < 2; ++i) {  // what is made once per process is there after the first
+    for (int i = 0; i < 2; ++i) {  // objects that are made once per process exist after the first run
       std::unique_ptr<DmlHarness> harness = start();
       const AllocationFailure failure(kNever);
       if (!harness) harness = NewHarness();
       expected = run(*harness);
       count = failure.allocations();
     }
-    EXPECT_GT(count, 50);  // else they are not counted
+    EXPECT_GT(count, 50);  // otherwise they are not counted
     RecordProperty("allocations", static_cast<int>(count));
     int happened = 0;
     for (const int64_t which : SomeOf(count, points)) {
       SCOPED_TRACE(::testing::Message() << "allocation " << which << " of " << count << " fails");
       const int64_t live = LiveAllocations();
       happened += FailAllocation(which, start, run, expected);
-      // The first failure of all leaves its sentence behind.
+      // The first failure of all must leave its message.
       if (happened > 1) {
         EXPECT_EQ(LiveAllocations(), live) << "something leaks";
       }
@@ -94,7 +94,7 @@ class AllocationFailureTest : public ::testing::Test {
   }
 
  private:
-  // Whether it happened.
+  // Returns whether the allocation was reached.
   static bool FailAllocation(int64_t which, const Start& start, const Run& run, const Results& expected) {
     std::unique_ptr<DmlHarness> harness = start();
     std::string error;
@@ -104,14 +104,14 @@ class AllocationFailureTest : public ::testing::Test {
       try {
         if (!harness) harness = NewHarness();
         EXPECT_EQ(run(*harness), expected);
-      } catch (const std::runtime_error& thrown) {  // the harness's; nothing else may come
+      } catch (const std::runtime_error& thrown) {  // the harness's; no other exception may escape
         error = thrown.what();
       }
       happened = failure.happened();
     }
     if (!harness || !ExpectRemovedForMemory(*harness)) {
       EXPECT_TRUE(error.empty() || error.find("returned 0x8007000E: ") != std::string::npos) << error;
-      // A list that was left half recorded is not gone on with.
+      // A half-recorded list is not continued.
       if (harness) {
         DmlHarness again(harness->d3d(), DML_CREATE_DEVICE_FLAG_NONE);
         EXPECT_EQ(run(again), expected);
@@ -132,7 +132,7 @@ class AllocationFailureTest : public ::testing::Test {
   }
 };
 
-// With an owned input there is something to initialise.
+// With an owned input there is something to initialize.
 Results FindBest(DmlHarness& harness) {
   const TopK op({1, 8}, 1, 3, DML_AXIS_DIRECTION_DECREASING, DML_TENSOR_FLAG_OWNED_BY_DML);
   const std::vector<float> input = {3, 1, 2, 5, 4, 6, 0, 7};
@@ -179,12 +179,12 @@ TEST_F(AllocationFailureTest, OfAGraph) {
                   [&](DmlHarness& harness) { return testing::RunCompiled(harness, graph); });
 }
 
-// The importer is a part of the program, so that the program's allocations fail, too. It says so by an
-// exception, which those who use it catch at their borders.
+// The importer is linked into the program, so that the program's allocations in it fail, too. It reports them
+// by an exception, which its callers catch at their interfaces.
 class OnnxAllocationFailureTest : public AllocationFailureTest {
  protected:
   static onnx::Model MakeModel() {
-    // Results of a size that depends on data, so that there are several parts, and something for the host.
+    // Results whose sizes depend on data, so that the model has several parts, and work for the host.
     onnx::ModelMaker maker(17);
     maker.Input("x", onnx::ElementType::kFloat, {2, 3})
         .Weight("w", onnx::Floats({3, 2}, {1, 0, 0, 1, -1, 1}))
@@ -202,7 +202,7 @@ class OnnxAllocationFailureTest : public AllocationFailureTest {
     std::unique_ptr<onnx::ModelSession> model;
   };
 
-  // Everything from the device to the result.
+  // Everything from the device's creation to the result.
   static Status RunModel(const std::map<std::string, onnx::Tensor>& inputs, Sessions* sessions,
                          std::vector<double>* places) {
     if (sessions->device == nullptr) {

@@ -1,5 +1,5 @@
-// Every misuse of a binding table removes the device, says why, and writes nothing. Longer than most files: a
-// test per rule, on one fixture.
+// Every misuse of a binding table removes the device, reports the reason, and writes nothing. Longer than
+// most files: a test per rule, on one fixture.
 #include <functional>
 
 #include "dml/dml_test.h"
@@ -10,8 +10,8 @@ namespace {
 constexpr HRESULT kArgument = E_INVALIDARG;
 constexpr HRESULT kOrder = DXGI_ERROR_INVALID_CALL;
 
-// A SCATTER_ND that is ready to run, with everything bound rightly unless a
-// test changes it. Owned indices, so that there is a persistent resource.
+// A SCATTER_ND that is ready to run, with valid bindings unless a test changes them. Indices are owned, so
+// that there is a persistent resource.
 struct Scene {
   explicit Scene(DmlHarness& harness) : h(harness) {
     const auto op =
@@ -50,7 +50,7 @@ struct Scene {
 
 class BindingTest : public DmlTest {
  protected:
-  // Changes the scene, binds, records, runs; the device must be gone and the output untouched.
+  // Applies the change, binds, records, runs; the device must be removed and the output unchanged.
   void ExpectMisuse(HRESULT reason, const std::string& text, const std::function<void(Scene&)>& change) {
     SCOPED_TRACE(text);
     {
@@ -128,7 +128,7 @@ TEST_F(BindingTest, Regions) {
   });
 }
 
-// The bytes of the elements alone, of a buffer that has the whole words of the tensor, are enough.
+// The elements' bytes alone suffice, in a buffer that has the tensor's whole words.
 TEST_F(BindingTest, SizeOfTheElements) {
   const auto run = [&](UINT64 width) {
     MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
@@ -244,7 +244,7 @@ TEST_F(BindingTest, InPlaceWhereItIsNotAllowed) {
   EXPECT_EQ(h().Download<float>(data.Get(), 4), (std::vector<float>{1, 2, 3, 4}));
 }
 
-// TOP_K1 by a heap needs scratch memory: missing, misplaced, too small, shared.
+// TOP_K1 with a heap needs scratch memory: missing, misplaced, too small, shared.
 TEST_F(BindingTest, Temporary) {
   if (AdapterOf(h().d3d()) != "cpu") GTEST_SKIP() << "the heap runs on the CPU";
   const auto expect = [&](HRESULT reason, const std::string& text,
@@ -369,7 +369,7 @@ TEST_F(BindingTest, TableDescriptions) {
   EXPECT_EQ(device->CreateBindingTable(&right, __uuidof(IDMLDevice), &out), E_NOINTERFACE);
   DmlHarness other(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
   ExpectFailure(other.dml()->CreateBindingTable(&right, iid, &out), E_INVALIDARG, "another device");
-  // A refused Reset leaves the table as it was.
+  // A failed Reset leaves the table unchanged.
   scene.Bind();
   scene.Record();
   EXPECT_EQ(device->GetDeviceRemovedReason(), S_OK) << LastError();
@@ -389,7 +389,7 @@ TEST_F(BindingTest, EmptyTable) {
   ExpectRemoved(h().dml(), kArgument, "no dispatchable");
 }
 
-// Buffers over the application's memory: aligned to the elements is enough on the CPU.
+// Buffers over the application's memory: on the CPU, alignment to the elements suffices.
 TEST_F(BindingTest, MemoryOfTheApplication) {
   if (AdapterOf(h().d3d()) != "cpu") GTEST_SKIP() << "host memory is the CPU's";
   alignas(16) float memory[12] = {};

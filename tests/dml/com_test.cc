@@ -1,5 +1,4 @@
-// The laws of COM on all twelve interfaces, private data, names, life times,
-// removal, the debug device.
+// The rules of COM for all twelve interfaces; private data, names, lifetimes, removal, the debug device.
 #include <functional>
 
 #include "dml/dml_test.h"
@@ -184,7 +183,7 @@ TEST_F(ComTest, ChildrenKnowAndKeepTheirDevice) {
   auto compiled = objects.compiled;
   objects = {};
   DropHarness();
-  // The compiled operator alone holds operator, DirectML device and Direct3D device.
+  // The compiled operator alone keeps the operator, the DirectML device and the Direct3D device alive.
   ComPtr<IDMLDevice> device;
   EXPECT_EQ(compiled->GetDevice(IID_PPV_ARGS(&device)), S_OK);
   ComPtr<ID3D12Device> d3d;
@@ -247,7 +246,7 @@ TEST_F(ComTest, AfterRemoval) {
   objects.table->BindPersistentResource(nullptr);
   objects.recorder->RecordDispatch(h().list(), nullptr, nullptr);
   EXPECT_GE(objects.compiled->GetBindingProperties().RequiredDescriptorCount, 3u);
-  ExpectRemoved(device, E_INVALIDARG, "commandList is null");  // the first reason stays
+  ExpectRemoved(device, E_INVALIDARG, "commandList is null");  // the first reason is kept
 }
 
 TEST_F(ComTest, RemovalIsPerDevice) {

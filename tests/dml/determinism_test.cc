@@ -1,6 +1,6 @@
-// A result depends on the description and the contents, and on nothing else; where an implementation is not
-// exact, on it and on whether its SIMD target has fused multiply-add, too. Cases of all operators are run by
-// every implementation that fits, for every SIMD target, with 1, 2 and 7 threads, more than once; and every
+// A result depends on the description and the contents only; if an implementation is not exact, also on the
+// implementation and on whether its SIMD target has fused multiply-add. Cases of all operators are run by
+// every implementation that fits, for every SIMD target, with 1, 2 and 7 threads, more than once. Every
 // implementation of every family must have been run.
 #include <algorithm>
 #include <iostream>
@@ -32,11 +32,10 @@ uint64_t Hash(const ApiResult& result) {
   return std::hash<std::string>()(text);
 }
 
-// Small ones, of which a family with few operators has as many as one with some more, and ones that threads
-// share.
+// Small cases, equally many for families with few operators and with several, and cases that threads divide.
 constexpr int kPerOperator = 1, kPerFamily = 60;
 constexpr uint32_t kShared = 1 << 17;
-// More small ones that are drawn for an implementation that none of an operator's cases fits.
+// More small cases, drawn for an implementation that fits none of an operator's cases.
 constexpr int kTries = 400;
 
 struct NumberedCase {
@@ -72,8 +71,8 @@ std::vector<NumberedCase> AllCases() {
   return cases;
 }
 
-// What the bytes of results that are not exact depend on besides: sums, whose bounds are magnitudes, on how
-// many lanes they are added up in, and in which order these are; functions on whether products are rounded.
+// What else the bytes of inexact results depend on. Sums, whose bounds are magnitudes: the number of lanes
+// that add them, and the order of these. Functions: whether products are rounded.
 std::string RoundingOf(const Exactness& exactness, const std::string& target) {
   if (exactness.relative != 0 || exactness.absolute != 0) return target;
   for (const char* unfused : {"SSE2", "SSSE3", "SSE4", "EMU128", "SCALAR"}) {
@@ -89,7 +88,7 @@ void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiR
                    const std::vector<std::string>& implementations, Met* met, std::ostream& lines) {
   const Case& problem = numbered.problem;
   const Errors errors = ErrorsOf(problem.desc, problem.inputs);
-  // The reference knows neither threads nor targets: once per process is enough.
+  // The reference uses neither threads nor targets: one run per process suffices.
   lines << numbered.name << '\t' << numbered.family << "\tcpu.reference\tno target\t" << Hash(expected)
         << '\n';
   met->emplace(problem.desc.schema->type, "cpu.reference");
@@ -154,8 +153,8 @@ std::string RunAll(uint32_t threads) {
 TEST(Determinism, NothingElseMatters) {
   const std::vector<uint32_t> threads =
       BackendUnderTest() == "cpu" ? std::vector<uint32_t>{1, 2, 7} : std::vector<uint32_t>{1};
-  std::map<std::string, std::set<std::string>> hashes;  // by what they depend on: the problem
-  // By "family implementation", each as "target, number of threads".
+  std::map<std::string, std::set<std::string>> hashes;  // by the key that determines them: the problem
+  // By "family implementation": the set of "target, number of threads".
   std::map<std::string, std::set<std::string>> configurations;
   std::set<std::string> targets;
   uint64_t runs = 0;
@@ -186,7 +185,7 @@ TEST(Determinism, NothingElseMatters) {
       std::cout << " " << implementation;
       const size_t expected = implementation == "cpu.reference" ? 1 : targets.size();
       const auto& seen = configurations[StrCat(family.name, " ", implementation)];
-      // The ones that need instructions that not every processor has, and libraries.
+      // Implementations that need libraries, or instructions that not every processor has.
       const bool may_be_missing = implementation.starts_with("cpu.dot") ||
                                   implementation == "cuda.cublaslt" || implementation == "cuda.cudnn" ||
                                   implementation == "cuda.planes";

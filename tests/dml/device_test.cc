@@ -22,7 +22,7 @@ HRESULT Create(ID3D12Device* d3d, ComPtr<IDMLDevice>* device, uint32_t flags = 0
                           IID_PPV_ARGS(device->ReleaseAndGetAddressOf()));
 }
 
-// An ID3D12Device of somebody else: QueryInterface is all that may be called.
+// A foreign ID3D12Device: only QueryInterface may be called.
 struct Foreign : IUnknown {
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void** object) override {
     *object = nullptr;
@@ -70,7 +70,7 @@ TEST_F(DeviceTest, FeatureLevelIsHeldByTheEnvironmentAtEachCreation) {
     ComPtr<IDMLDevice> higher;
     ExpectFailure(Create(d3d.Get(), &higher, 0, 0x3000), DXGI_ERROR_UNSUPPORTED, "has 2.1");
   }
-  // The old device stays held, a new one is not.
+  // The old device is still referenced, a new one is not.
   const TopK one_dimension({4}, 0, 2);
   const DML_OPERATOR_DESC desc = {DML_OPERATOR_TOP_K1, &one_dimension.desc};
   EXPECT_EQ(device->CreateOperator(&desc, __uuidof(IDMLOperator), nullptr), E_INVALIDARG);

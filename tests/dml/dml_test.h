@@ -1,4 +1,4 @@
-// The fixture of the DirectML tests, and small operators to run.
+// The fixture of the DirectML tests, and small operators for them.
 #pragma once
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ class ScopedEnv {
   std::unique_ptr<std::string> old_;
 };
 
-// Every test ends with no COM object alive.
+// Every test must release all COM objects.
 class DmlTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(AnyDmlGetLiveObjectCount(), 0u); }
@@ -58,14 +58,14 @@ class DmlTest : public ::testing::Test {
   std::unique_ptr<DmlHarness> harness_;
 };
 
-// There is one Direct3D device per adapter; only a removed one makes room for another.
+// There is one Direct3D device per adapter; a new one can be created only if the old one is removed.
 inline void RemoveDirect3d(ID3D12Device* d3d) {
   ComPtr<ID3D12Device5> device;
   Check(d3d->QueryInterface(IID_PPV_ARGS(&device)), "QueryInterface(ID3D12Device5)");
   device->RemoveDevice();
 }
 
-// The device is removed with `reason`, and the sentence contains `text`.
+// Expects that the device was removed with `reason`, and that the message contains `text`.
 inline void ExpectRemoved(IDMLDevice* device, HRESULT reason, const std::string& text) {
   EXPECT_EQ(device->GetDeviceRemovedReason(), reason) << LastError();
   EXPECT_NE(LastError().find(text), std::string::npos) << LastError();

@@ -1,5 +1,5 @@
-// What the debug layer says of graphs that are allowed, but hardly meant, and of their data; what is to be
-// known of compiled ones.
+// The debug layer's messages about graphs that are valid but suspicious, and about their data; information
+// about compiled graphs.
 #include "dml/graph_test.h"
 
 namespace anydml::test {
@@ -116,7 +116,7 @@ TEST_F(GraphDebugTest, DataErrorsNameTheNode) {
   EXPECT_NE(messages[0].text.find("99"), std::string::npos) << messages[0].text;
 }
 
-// What is left of the nodes, and where their tensors are.
+// The remaining nodes, and the locations of their tensors.
 TEST_F(GraphDebugTest, Steps) {
   const std::vector<float> bias = {1, 2, 3, 4};
   GraphBuilder graph;

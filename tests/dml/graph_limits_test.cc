@@ -1,4 +1,4 @@
-// Graphs that are large, that need too much, or that come too early.
+// Graphs that are large, need too much memory, or use features of a later level.
 #include <chrono>
 
 #include "dml/graph_test.h"
@@ -18,7 +18,7 @@ TEST_F(GraphLimitsTest, FeatureLevel) {
                 "CompileGraph: graphs need feature level 2.1; the device has 2.0");
 }
 
-// Two tensors of 2^63 bytes that are needed at once.
+// Two tensors of 2^63 bytes that are alive at the same time.
 TEST_F(GraphLimitsTest, MoreMemoryThanCanBeCounted) {
   const UINT sizes[] = {1, 1, 2, 2};
   const DML_BUFFER_TENSOR_DESC huge = {kFloat, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, uint64_t{1} << 63, 0};
@@ -77,7 +77,7 @@ TEST_F(GraphLimitsTest, TenThousandNodes) {
   const auto start = std::chrono::steady_clock::now();
   const auto compiled = graph.Compile(h().dml());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 30);  // half a second, but for sanitizers and busy machines
+  EXPECT_LT(seconds.count(), 30);  // half a second, except with sanitizers or on busy machines
   const auto got = Run(compiled.Get(), {{1, 2, 3, 4}}, {kParts * 4})[0];
   for (UINT i = 0; i < kParts; i += 333) {
     const std::vector<float> found(got.begin() + i * 4, got.begin() + i * 4 + 4);
@@ -86,7 +86,7 @@ TEST_F(GraphLimitsTest, TenThousandNodes) {
   }
 }
 
-// Each may be bound in place, which takes a copy; but of one at a time, not of all that there are.
+// Each may be bound in place, which takes a copy; but only one copy at a time is needed.
 TEST_F(GraphLimitsTest, CopiesOfCaches) {
   constexpr UINT kLayers = 8, kRows = 256, kColumns = 16;
   constexpr uint64_t kCount = kRows * kColumns;
@@ -123,7 +123,7 @@ TEST_F(GraphLimitsTest, CopiesOfCaches) {
     bound.push_back({buffers.emplace_back(h().Upload(inputs[i])).Get()});
     EXPECT_EQ(AnyDmlMayRunInPlace(compiled.Get(), i, i), 1) << i;
   }
-  const auto apart = Run(compiled.Get(), inputs, counts);  // initialises it, too
+  const auto apart = Run(compiled.Get(), inputs, counts);  // initializes it, too
   h().Dispatch(compiled.Get(), bound, bound);
   EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
   for (UINT i = 0; i <= kLayers; ++i)

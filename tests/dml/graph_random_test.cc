@@ -1,4 +1,4 @@
-// Random graphs give what their operators give one by one, with every pass and without each.
+// Random graphs give the results of their separate operators, with all passes and with any one disabled.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace anydml::testing {
 namespace {
 
-// For each list of passes that do not run.
+// For each list of disabled passes.
 constexpr double kSeconds = 2;
 
 enum class Shape { kExact, kAll, kAttention, kBlocks };
@@ -27,7 +27,7 @@ void ExpectSame(test::DmlHarness& harness, uint64_t seed, Shape shape) {
   EXPECT_EQ(Difference(graph, RunCompiled(harness, graph), RunOneByOne(harness, graph)), "");
 }
 
-// On the CPU a kernel that leaves its tensors ends the test.
+// On the CPU, a kernel that accesses memory outside its tensors ends the test.
 void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
   const client::ScopedVariable guarded("ANYDML_GRAPH_GUARDS", guards);
   const client::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
@@ -41,10 +41,10 @@ void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
   std::cout << "without \"" << without << "\": " << seed - TestSeed() << " graphs\n";
 }
 
-// The very kernels that run one by one.
+// The same kernels that run one by one.
 TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", Shape::kAll); }
 
-// Layouts, tails, and whether weights are constants, decide in which order sums are added up.
+// Layouts, tails, and whether weights are constants determine the order of additions.
 TEST(RandomGraphs, AllOperatorsInTheirOwnLayouts) {
   ExpectSameFor("fold,views,products,attention,tails,layouts", Shape::kAll);
 }

@@ -1,4 +1,4 @@
-// What CompileGraph refuses, with which sentence.
+// Invalid graphs and the error messages of CompileGraph.
 #include "dml/graph_test.h"
 
 namespace anydml::test {
@@ -173,7 +173,7 @@ TEST_F(GraphRulesTest, Constants) {
   GraphBuilder out = graph;
   out.Output(constant, 0, 1);
   ExpectRefused(out, "output edge 1: node 2 \"four\" (CONSTANT) is a constant");
-  // Nothing is read before it is known to be as much as somebody reads.
+  // Constant data is not read before its size is known to suffice for its readers.
   for (const SIZE_T bytes : {SIZE_T{12}, SIZE_T{20}, SIZE_T{1} << 28, SIZE_T{1} << 46, ~SIZE_T{0}}) {
     const float five[] = {1, 2, 3, 4, 5};
     GraphBuilder size;

@@ -1,4 +1,5 @@
-// Graphs compile, are initialised and give what their operators give. Longer than most files: one fixture.
+// Graphs compile, are initialized and give the results of their operators. Longer than most files: one
+// fixture.
 #include <pthread.h>
 
 #include <functional>
@@ -29,7 +30,7 @@ TEST_F(GraphRunTest, OneInputTwiceAndOneValueToMany) {
   const UINT sum = graph.Operator(Add({4}));
   graph.Input(0, twice, 0).Input(0, twice, 1);
   graph.Edge(twice, 0, plus, 0).Edge(twice, 0, times, 0).Edge(plus, 0, sum, 0).Edge(times, 0, sum, 1);
-  // An intermediate value is an output, too, and twice at that.
+  // An intermediate value is also an output, twice.
   graph.Output(sum, 0, 0).Output(twice, 0, 1).Output(twice, 0, 2);
   const auto got = Run(graph.Compile(h().dml()).Get(), {{1, 2, 3, 4}}, {4, 4, 4});
   EXPECT_EQ(got[0], Floats({23, 45, 67, 89}));
@@ -37,7 +38,7 @@ TEST_F(GraphRunTest, OneInputTwiceAndOneValueToMany) {
   EXPECT_EQ(got[2], Floats({2, 4, 6, 8}));
 }
 
-// What is done at once, on the thread that submits it, must do with the stack that this has.
+// Work that runs immediately on the submitting thread must fit into that thread's stack.
 TEST_F(GraphRunTest, OnAThreadWithASmallStack) {
   GraphBuilder graph;
   const UINT sum = graph.Operator(Add({8}));
@@ -71,7 +72,7 @@ TEST_F(GraphRunTest, OrderOfNodes) {
   EXPECT_EQ(Run(graph.Compile(h().dml()).Get(), {{1, 2}}, {2})[0], Floats({6, 9}));
 }
 
-// The consumer reads the producer's bytes as another shape, transposed.
+// The consumer reads the producer's bytes with another shape, transposed.
 TEST_F(GraphRunTest, Reinterpretation) {
   const Tensor row(kFloat, {1, 6});
   const Tensor transposed(kFloat, {3, 2}, DML_TENSOR_FLAG_NONE, {{1, 3}});
@@ -93,7 +94,7 @@ TEST_F(GraphRunTest, HolesInInputsAndOutputs) {
   const auto compiled = graph.Compile(h().dml());
   const auto got = Run(compiled.Get(), {{}, {1, 2}, {}}, {0, 0, 2, 0});
   EXPECT_EQ(got[2], Floats({2, 4}));
-  // What is bound where no edge is plays no part.
+  // Bindings without an edge are ignored.
   const auto small = h().Upload(Floats{1}), input = h().Upload(Floats{3, 4}), output = h().CreateBuffer(8);
   h().Dispatch(compiled.Get(), {{small.Get()}, {input.Get()}, {small.Get()}},
                {{}, {small.Get()}, {output.Get()}, {}});
@@ -113,7 +114,7 @@ TEST_F(GraphRunTest, OwnedInputsAndConstants) {
   EXPECT_EQ(Run(compiled.Get(), {{1, 2}, {10, 20}}, {2}, {false, true})[0], Floats({111, 222}));
 }
 
-// One byte for a tensor whose size is rounded up to 4, read by many.
+// One byte for a tensor whose size is rounded up to 4, with several readers.
 TEST_F(GraphRunTest, SmallConstant) {
   const uint8_t seven = 7;
   const Tensor spread(DML_TENSOR_DATA_TYPE_UINT8, {1, 4}, DML_TENSOR_FLAG_NONE, {{0, 0}});
@@ -131,7 +132,7 @@ TEST_F(GraphRunTest, SmallConstant) {
   EXPECT_EQ(h().Download<uint8_t>(output.Get(), 4), std::vector<uint8_t>({8, 9, 10, 1}));
 }
 
-// One constant for tensors of different sizes, one of which claims bytes that nobody has.
+// One constant for tensors of different sizes, one of which claims bytes beyond the data.
 TEST_F(GraphRunTest, ConstantOfSeveralSizes) {
   const float data[] = {1, 2};
   const Tensor one(kFloat, {1}), two(kFloat, {2});
@@ -151,7 +152,7 @@ TEST_F(GraphRunTest, ConstantOfSeveralSizes) {
   EXPECT_EQ(got[1], Floats({1, 2}));
 }
 
-// TOP_K of which only the indices lead anywhere.
+// A TOP_K of which only the indices are used.
 TEST_F(GraphRunTest, UnusedOutput) {
   const TopK top({1, 1, 1, 5}, 3, 2);
   GraphBuilder graph;
@@ -176,7 +177,7 @@ TEST_F(GraphRunTest, NoInputs) {
   EXPECT_EQ(Run(graph.Compile(h().dml()).Get(), {}, {3})[0], Floats({11, 11, 11}));
 }
 
-// Bytes between the elements of an output are nobody's, also where it is a copy of another output.
+// Bytes between the elements of an output stay unchanged, also if it is a copy of another output.
 TEST_F(GraphRunTest, GapsStay) {
   const Tensor packed(kFloat, {2, 1}), gaps(kFloat, {2, 1}, DML_TENSOR_FLAG_NONE, {{2, 1}});
   GraphBuilder graph;
@@ -191,7 +192,7 @@ TEST_F(GraphRunTest, GapsStay) {
   EXPECT_EQ(h().Download<float>(b.Get(), 3), Floats({1, 8, 2}));
 }
 
-// The bytes of dead intermediates are used again: a long chain needs room for two at most.
+// The bytes of dead intermediates are reused: a long chain needs room for at most two.
 TEST_F(GraphRunTest, TemporaryMemoryIsReused) {
   constexpr uint32_t kCount = 1 << 14;
   ScopedEnv without("ANYDML_GRAPH_WITHOUT", "all");
@@ -210,7 +211,7 @@ TEST_F(GraphRunTest, TemporaryMemoryIsReused) {
   EXPECT_EQ(Run(compiled.Get(), {Floats(kCount, 1)}, {kCount})[0], Floats(kCount, 21));
 }
 
-// The output may take the input's place when every reader is done by then.
+// The output may use the input's memory if every reader is done by then.
 TEST_F(GraphRunTest, InPlace) {
   GraphBuilder graph;
   const UINT a = graph.Operator(Scale({4}, 2, 0));
@@ -224,7 +225,7 @@ TEST_F(GraphRunTest, InPlace) {
   EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({3, 5, 7, 9}));
 }
 
-// Also where one of them is smaller: it lies at the beginning of the other.
+// Also if one of them is smaller: it uses the beginning of the other's memory.
 TEST_F(GraphRunTest, InPlaceOfAnotherSize) {
   const Tensor few(kFloat, {1, 1, 1, 2}), many(kFloat, {1, 1, 1, 4});
   const UINT repeats[] = {1, 1, 1, 2};
@@ -243,14 +244,14 @@ TEST_F(GraphRunTest, InPlaceOfAnotherSize) {
   EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({2, 4, 2, 4}));
 }
 
-// So it may where passes make one step of readers and writer, which cannot run in place itself.
+// It also may if passes merge readers and writer into one step, which itself cannot run in place.
 TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
   const auto run = [&](GraphBuilder& graph, const std::vector<Floats>& inputs) {
     for (const char* passes : {"", "all"}) {
       ScopedEnv without("ANYDML_GRAPH_WITHOUT", passes);
       const auto compiled = graph.Compile(h().dml());
       EXPECT_EQ(AnyDmlMayRunInPlace(compiled.Get(), 0, 0), 1);
-      const Floats apart = Run(compiled.Get(), inputs, {inputs[0].size()})[0];  // initialises it, too
+      const Floats apart = Run(compiled.Get(), inputs, {inputs[0].size()})[0];  // initializes it, too
       const auto buffer = h().Upload(inputs[0]);
       std::vector<Bound> bound = {{buffer.Get()}};
       std::vector<ComPtr<ID3D12Resource>> others;
@@ -261,7 +262,7 @@ TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
       EXPECT_EQ(h().Download<float>(buffer.Get(), inputs[0].size()), apart) << passes;
     }
   };
-  // All rows but the first, and a new one.
+  // All rows except the first, followed by a new row.
   const Tensor rows(kFloat, {1, 1, 4, 2}), kept(kFloat, {1, 1, 3, 2}), row(kFloat, {1, 1, 1, 2});
   const UINT offsets[] = {0, 0, 1, 0}, sizes[] = {1, 1, 3, 2};
   const INT strides[] = {1, 1, 1, 1};
@@ -273,7 +274,7 @@ TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
   const UINT joined = rolling.Operator(h().CreateOperator(DML_OPERATOR_JOIN, &join));
   rolling.Input(0, cut, 0).Edge(cut, 0, joined, 0).Input(1, joined, 1).Output(joined, 0, 0);
   run(rolling, {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10}});
-  // A product, with what it is made of added in place.
+  // A product; a tensor computed from it is added in place.
   const Tensor square(kFloat, {1, 1, 2, 2});
   const DML_GEMM_OPERATOR_DESC gemm = {square.desc(), square.desc(), nullptr, square.desc(), {}, {}, 1, 0,
                                        nullptr};
@@ -286,14 +287,15 @@ TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
       .Input(0, sum, 1)
       .Output(sum, 0, 0);
   run(residual, {{1, 2, 3, 4}, {1, 0, 0, -1}});
-  // An operator alone that may not run in place may not in a graph.
+  // An operator that may not run in place alone may not do so in a graph.
   GraphBuilder alone;
   const UINT one = alone.Operator(h().CreateOperator(DML_OPERATOR_GEMM, &gemm));
   alone.Input(0, one, 0).Input(1, one, 1).Output(one, 0, 0);
   EXPECT_EQ(AnyDmlMayRunInPlace(alone.Compile(h().dml()).Get(), 0, 0), 0);
 }
 
-// The activation of one output must not make the readers of another one wait, or read what is not there yet.
+// The activation of one output must not make another output's readers wait, or let them read an output that
+// is not ready.
 TEST_F(GraphRunTest, ActivationOfOneOutputOfSeveral) {
   const Tensor input(kFloat, {1, 1, 1, 4}), channel(kFloat, {1, 1, 1, 1});
   DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC desc = {};
@@ -312,7 +314,7 @@ TEST_F(GraphRunTest, ActivationOfOneOutputOfSeveral) {
   EXPECT_EQ(got[1], Floats({-2}));
 }
 
-// The operators and the description are not needed once the graph is compiled.
+// The operators and the description are not needed after the graph is compiled.
 TEST_F(GraphRunTest, OutlivesItsOperators) {
   ComPtr<IDMLCompiledOperator> compiled;
   {
@@ -327,7 +329,7 @@ TEST_F(GraphRunTest, OutlivesItsOperators) {
   EXPECT_EQ(Run(compiled.Get(), {{1, 2}}, {2})[0], Floats({6, 8}));
 }
 
-// Keys and values of the past are in the bytes of the present outputs, as FLOAT16, behind CASTs.
+// Past keys and values share the bytes of the present outputs, as FLOAT16, after CASTs.
 TEST_F(GraphRunTest, PresentOutputsThroughCasts) {
   constexpr auto kHalf = DML_TENSOR_DATA_TYPE_FLOAT16;
   const Tensor rows(kFloat, {1, 1, 1, 2}), lengths(DML_TENSOR_DATA_TYPE_INT32, {1, 1, 1, 1});
@@ -350,20 +352,20 @@ TEST_F(GraphRunTest, PresentOutputsThroughCasts) {
   const auto compiled = graph.Compile(h().dml());
   const auto query = h().Upload(Floats{7, 8}), new_key = h().Upload(Floats{0, 0});
   const auto new_value = h().Upload(Floats{3, 5}), past = h().Upload(std::vector<int32_t>{1});
-  // One row of the past, room for two more: 0, 0 and 1, 3; 0x3C00 is 1, 0x4200 is 3.
+  // One past row, room for two more: 0, 0 and 1, 3; 0x3C00 is 1, 0x4200 is 3.
   const auto keys = h().Upload(std::vector<uint16_t>{0, 0, 1, 2, 3, 4});
   const auto values = h().Upload(std::vector<uint16_t>{0x3C00, 0x4200, 1, 2, 3, 4});
   const auto output = h().CreateBuffer(8);
   h().Initialize(compiled.Get());
   h().Dispatch(compiled.Get(), {{query.Get()}, {new_key.Get()}, {new_value.Get()}, {past.Get()}},
                {{output.Get()}, {keys.Get()}, {values.Get()}});
-  // Both keys are 0: the values' average.
+  // Both keys are 0: the result is the average of the values.
   EXPECT_EQ(h().Download<float>(output.Get(), 2), Floats({2, 4}));
   EXPECT_EQ(h().Download<uint16_t>(keys.Get(), 6), std::vector<uint16_t>({0, 0, 0, 0, 3, 4}));
   EXPECT_EQ(h().Download<uint16_t>(values.Get(), 6),
             std::vector<uint16_t>({0x3C00, 0x4200, 0x4200, 0x4500, 3, 4}));
 
-  // An intermediate output that nobody gave a past.
+  // An intermediate output without a past.
   GraphBuilder lost;
   lost.Operator(h().CreateOperator(DML_OPERATOR_MULTIHEAD_ATTENTION1, &desc));
   lost.Input(0, 0, 0).Input(1, 0, 1).Input(2, 0, 2).Input(3, 0, 11).Output(0, 0, 0).Output(0, 1, 1);
@@ -372,7 +374,7 @@ TEST_F(GraphRunTest, PresentOutputsThroughCasts) {
                 "node 0 (MULTIHEAD_ATTENTION1): OutputPresentValueTensor is read as well as written");
 }
 
-// Recorded once with nothing but the persistent resource, then bound in part, run by run.
+// Recorded once with only the persistent resource; some of the bindings follow before each run.
 TEST_F(GraphRunTest, VolatileDescriptors) {
   GraphBuilder graph;
   const UINT a = graph.Operator(Add({2}));
@@ -389,7 +391,7 @@ TEST_F(GraphRunTest, VolatileDescriptors) {
   h().list()->SetDescriptorHeaps(1, heaps);
   h().recorder()->RecordDispatch(h().list(), compiled.Get(), table.Get());
   Check(h().list()->Close(), "Close");
-  // Bindings come after the list is closed.
+  // Bindings follow after the list is closed.
   const Bindings inputs({{x.Get()}, {y.Get()}});
   table->BindInputs(2, inputs.data());
   const Bindings outputs({{first.Get()}});
@@ -410,7 +412,7 @@ TEST_F(GraphRunTest, VolatileDescriptors) {
   const Bindings other({{second.Get()}});
   table->BindOutputs(1, other.data());
   execute(2);
-  // What has come before may be replayed; what is bound is used all the same.
+  // Earlier runs may be replayed; the present bindings must be used all the same.
   for (UINT64 value = 3; value < 9; ++value) {
     table->BindOutputs(1, value % 2 == 0 ? other.data() : outputs.data());
     execute(value);

@@ -30,7 +30,7 @@ class GraphTest : public DmlTest {
     return Scale(tensor, tensor, scale, bias);
   }
 
-  // Initialises and dispatches; inputs without bytes have no binding.
+  // Initializes and dispatches; inputs without bytes are not bound.
   std::vector<std::vector<float>> Run(IDMLCompiledOperator* compiled,
                                       const std::vector<std::vector<float>>& inputs,
                                       const std::vector<size_t>& outputs,

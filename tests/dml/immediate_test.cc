@@ -11,7 +11,7 @@ void* AddressOf(const ComPtr<ID3D12Resource>& buffer) {
   return buffer ? reinterpret_cast<void*>(buffer->GetGPUVirtualAddress()) : nullptr;
 }
 
-// A SCATTER_ND with owned indices that is ready to run: there is a persistent resource.
+// A SCATTER_ND with owned indices that is ready to run, with a persistent resource.
 struct Scene {
   explicit Scene(DmlHarness& harness, DML_TENSOR_FLAGS indices_flags = DML_TENSOR_FLAG_OWNED_BY_DML)
       : h(harness) {

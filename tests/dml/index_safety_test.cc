@@ -1,5 +1,5 @@
-// Indices at and beyond every edge, through the API, in buffers between guard pages: what is out of
-// range is dropped and the first of it named, the rest is applied, and no other byte is touched. By
+// Indices at and beyond every limit, through the API, in buffers between guard pages: indices out of range
+// are dropped and the first of them is reported, the others are applied, and no other byte is written. With
 // every implementation, for every SIMD target, on one thread and on several.
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ constexpr DataType kIndexType = std::is_signed_v<Index>
                                     ? (sizeof(Index) == 8 ? DataType::kInt64 : DataType::kInt32)
                                     : (sizeof(Index) == 8 ? DataType::kUInt64 : DataType::kUInt32);
 
-// Of a dimension of this size. Negative ones are the largest of an unsigned type.
+// Edge values for a dimension of this size. Negative ones are the largest of an unsigned type.
 template <typename Index>
 std::vector<Index> EdgesOf(uint32_t size) {
   using Limits = std::numeric_limits<Index>;
@@ -50,7 +50,7 @@ std::vector<Index> EdgesOf(uint32_t size) {
   return edges;
 }
 
-// The contract's words: one wrap of negative indices, then it is in range or not.
+// As the contract says: negative indices wrap once, and the result is in range or not.
 template <typename Index>
 std::optional<uint64_t> PlaceOf(Index index, uint32_t size) {
   if constexpr (std::is_signed_v<Index>) {
@@ -64,10 +64,10 @@ std::optional<uint64_t> PlaceOf(Index index, uint32_t size) {
 struct Scatter {
   Case problem;
   Bytes expected;
-  std::string first_bad;  // how the message begins; empty: there is none
+  std::string first_bad;  // how the message begins; empty: no message
 };
 
-// Scatters by indices of one type, with what must come of them.
+// Scatters with indices of one type, and their expected results.
 template <typename Index>
 class Cases {
  public:
@@ -85,7 +85,7 @@ class Cases {
                 places, {size}, 1);
   }
 
-  // `places` has as many components as `sizes`; what they name has `slice` elements.
+  // `places` has as many components as `sizes`; each addresses a slice of `slice` elements.
   Scatter Nd(const std::vector<uint32_t>& sizes, uint32_t slice, const std::vector<Index>& places) const {
     const auto tuple = static_cast<uint32_t>(sizes.size());
     const auto count = static_cast<uint32_t>(places.size() / tuple);
@@ -154,7 +154,7 @@ void ExpectSafe(DmlHarness& harness, const Scatter& test) {
        ImplementationsUnderTest(*FindImplementation(test.problem.desc.schema->type))) {
     OnEveryTarget([&](const char*) {
       const ApiResult result = RunThroughApi(harness, test.problem, implementation);
-      // On the CPU all fit.
+      // On the CPU all implementations fit.
       if (result.implementation.empty() && BackendUnderTest() != "cpu") return;
       ASSERT_EQ(result.implementation, implementation);
       EXPECT_TRUE(result.outputs.at(0) == test.expected) << implementation;
@@ -166,7 +166,7 @@ void ExpectSafe(DmlHarness& harness, const Scatter& test) {
   }
 }
 
-// Every edge is the first one once.
+// Each edge value is first once.
 template <typename Index>
 void RunSmall(DmlHarness& harness) {
   constexpr DataType kTypes[] = {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64};
@@ -176,7 +176,7 @@ void RunSmall(DmlHarness& harness) {
     const Cases<Index> make(kTypes[turn % std::size(kTypes)], turn % 3 == 0);
     ExpectSafe(harness, make.Elements(5, five));
     ExpectSafe(harness, make.Nd({5}, 3, five));
-    // With every edge of another dimension.
+    // Combined with every edge value of another dimension.
     pairs.clear();
     for (const Index other : EdgesOf<Index>(3)) pairs.insert(pairs.end(), {other, five[0]});
     ExpectSafe(harness, make.Nd({3, 5}, 1, pairs));
@@ -185,7 +185,7 @@ void RunSmall(DmlHarness& harness) {
   ExpectSafe(harness, Cases<Index>(DataType::kUInt8, false).Elements(5, good));
 }
 
-// Enough to be shared by threads and read in vectors, in every place of which there is an edge.
+// Large enough to be divided among threads and read in vectors; edge values occur at every vector position.
 template <typename Index>
 void RunLarge(DmlHarness& harness) {
   auto places = [random = std::mt19937_64(TestSeed())](uint32_t count, uint32_t size) mutable {

@@ -1,4 +1,4 @@
-// Operator initialisation: exactly once, in batches, through a reused initializer.
+// Operator initialization: exactly once, in batches, through a reused initializer.
 #include "dml/dml_test.h"
 
 namespace anydml::test {
@@ -47,7 +47,7 @@ TEST_F(InitializerTest, CreationChecksItsArguments) {
   ExpectFailure(initializer->Reset(2, twice), E_INVALIDARG, "the same");
 }
 
-// The persistent resource holds all owned tensors: its size must be a number of 64 bits.
+// The persistent resource holds all owned tensors: its size must be computed in 64 bits.
 TEST_F(InitializerTest, OwnedTensorsBeyondAnyMemory) {
   constexpr uint64_t kHalf = uint64_t{1} << 63, kMost = UINT64_MAX - 255;
   ScatterNd op = ScatterNd::Page({kOwned, kOwned, DML_TENSOR_FLAG_NONE});
@@ -96,7 +96,7 @@ TEST_F(InitializerTest, PropertiesFollowReset) {
   EXPECT_EQ(initializer->GetBindingProperties().RequiredDescriptorCount, 1u);
 }
 
-// ONNX Runtime's way: one initializer, Reset for each operator, no wait in between.
+// ONNX Runtime's usage: one initializer, Reset for each operator, no wait in between.
 TEST_F(InitializerTest, ResetWithoutWaiting) {
   constexpr int kCount = 8;
   auto initializer = MakeInitializer({});
@@ -133,7 +133,7 @@ TEST_F(InitializerTest, ManyOperatorsInOneDispatch) {
   auto source_one = h().Upload<float>({1, 2, 3, 4});
   auto persistent_one = h().CreatePersistent(one.Get());
   auto persistent_two = h().CreatePersistent(two.Get());
-  // Owned data may come straight from an upload heap.
+  // Owned data may be bound directly from an upload heap.
   auto source_two = h().CreateBuffer(16, D3D12_HEAP_TYPE_UPLOAD);
   void* mapped = nullptr;
   ASSERT_EQ(source_two->Map(0, nullptr, &mapped), S_OK);

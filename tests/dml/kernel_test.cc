@@ -1,6 +1,5 @@
-// What DirectML's objects do for kernels that no operator has yet: those that pack the inputs that they own,
-// and those that fail. The library is linked into the test, which puts kernels of its own behind a compiled
-// operator.
+// DirectML's objects with kernels that no operator has: kernels that pack owned inputs, and kernels that
+// fail. The library is linked into the test, which puts its own kernels behind a compiled operator.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -22,7 +21,8 @@ using test::DmlHarness;
 
 constexpr uint32_t kElements = 5;
 
-// Keeps the input times 2, by way of temporary memory, when it packs; a sum otherwise.
+// Initialization keeps the input times 2, by way of temporary memory. A run returns that; if the kernel does
+// not pack, it adds the input.
 class KeepingKernel final : public Kernel {
  public:
   explicit KeepingKernel(bool packs) : packs_(packs) {}
@@ -78,7 +78,7 @@ class FailingKernel final : public Kernel {
 class KernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ComPtr<ID3D12Debug> debug;  // for the sentences
+    ComPtr<ID3D12Debug> debug;  // for the messages
     test::Check(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)), "D3D12GetDebugInterface");
     debug->EnableDebugLayer();
     harness_ = std::make_unique<DmlHarness>(test::CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
@@ -115,11 +115,11 @@ class KernelTest : public ::testing::Test {
     return h().Download<float>(output.Get(), kElements);
   }
 
-  // Runs until something fails because the device is removed, which `sentence` explains.
+  // Runs until a call fails because the device is removed; `sentence` is the reason.
   void ExpectRemoval(IDMLCompiledOperator* compiled, HRESULT reason, const std::string& sentence) {
     EXPECT_ANY_THROW(Run(compiled, {1, 2, 3, 4, 5}));
     EXPECT_EQ(h().d3d()->GetDeviceRemovedReason(), reason);
-    // The queue's thread writes it when the device is removed already.
+    // The queue's thread writes it after the device is removed.
     for (int i = 0; i < 1000 && !testing::HasMessage(h().d3d(), sentence); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -185,7 +185,7 @@ TEST_F(KernelTest, SoDoesAFailureToInitialize) {
                 "ELEMENT_WISE_IDENTITY (cpu.test): there is no room to pack the weights");
 }
 
-// Memory that a kernel asks for in vain.
+// Memory that a kernel requests and does not get.
 class GreedyKernel final : public Kernel {
  public:
   uint64_t persistent_bytes() const override { return ~uint64_t{0} - 100; }

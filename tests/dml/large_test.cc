@@ -1,6 +1,6 @@
-// Tensors of 2^31 and more elements, up to the 2^32 - 4 that a multiple of 4 bytes can have. Where the
-// memory is short they are skipped, and say by how much. On the CPU memory is taken when it is written to:
-// a tensor of zeros takes none. ANYDML_TEST_LARGE=1 adds what takes minutes.
+// Tensors of 2^31 and more elements, up to the 2^32 - 4 that are possible as a multiple of 4 bytes. If memory
+// is short, tests are skipped and report how much is missing. On the CPU, memory is allocated when it is
+// written: a tensor of zeros takes none. ANYDML_TEST_LARGE=1 adds tests that take minutes.
 #include <dxgi1_6.h>
 
 #include <fstream>
@@ -32,7 +32,7 @@ class LargeTest : public DmlTest {
 
   bool on_cpu() { return AdapterOf(h().d3d()) == "cpu"; }
 
-  // A buffer of zeros with some bytes of another value.
+  // A buffer of zeros with a few bytes of another value.
   ComPtr<ID3D12Resource> Sparse(uint64_t size, const Places& places) {
     const auto buffer = h().CreateBuffer(size);
     for (const auto& [at, value] : places) {
@@ -54,7 +54,7 @@ class LargeTest : public DmlTest {
     for (const auto& [at, value] : places) EXPECT_EQ(Read(buffer, at / 4 * 4, 4)[at % 4], value) << at;
   }
 
-  // The bytes that the adapter can still give.
+  // The bytes still available on the adapter.
   uint64_t Room() {
     if (on_cpu()) {
       std::ifstream file("/proc/meminfo");
@@ -73,7 +73,7 @@ class LargeTest : public DmlTest {
     Check(adapter->GetDesc(&desc), "GetDesc");
     return desc.DedicatedVideoMemory;
   }
-  // What is missing for these many bytes, with some to spare; empty: nothing.
+  // A message about the memory that is missing for that many bytes plus a reserve; empty: none.
   std::string Missing(uint64_t bytes) {
     constexpr uint64_t kSpare = uint64_t{2} << 30;
     const uint64_t room = Room();
@@ -82,7 +82,7 @@ class LargeTest : public DmlTest {
            std::to_string(room >> 20) + " are there";
   }
 
-  // Of top-k, but the reference, which takes hours.
+  // Implementations of TOP_K except the reference, which takes hours.
   std::vector<std::string> Implementations() {
     const TopK small({1, 8}, 1, 3);
     const auto op = h().Compile(DML_OPERATOR_TOP_K1, &small.desc);
@@ -130,7 +130,8 @@ class LargeTest : public DmlTest {
     return result;
   }
 
-  // Into zeros with a 5 in the last place but one; the indices are the ends of the tensor, twice the last.
+  // Scatters into zeros with a 5 in the second to last position; the indices are the ends of the tensor,
+  // twice the last.
   template <typename Index>
   void Scatter(uint32_t elements, bool elements_operator, bool in_place) {
     SCOPED_TRACE(::testing::Message()
@@ -146,7 +147,7 @@ class LargeTest : public DmlTest {
                                       : h().Compile(DML_OPERATOR_SCATTER_ND, &nd);
     h().Initialize(op.Get());
     const auto from = Sparse(data.bytes(), {{elements - 2, 5}});
-    // The last two name the first element and the last from the other end, or nothing.
+    // The last two are the first and the last element counted from the other end, or out of range.
     const auto at = h().Upload(std::vector<Index>{
         static_cast<Index>(elements - 1), 0, static_cast<Index>(k2G), static_cast<Index>(elements - 1),
         static_cast<Index>(-1), static_cast<Index>(-static_cast<int64_t>(elements))});
@@ -203,11 +204,11 @@ TEST_F(LargeTest, EveryImplementationOnTheLongestRow) {
   }
 }
 
-// K beyond 2^31 as well: what is left of the row is zeros, in their order.
+// Also K beyond 2^31: the rest of the row consists of zeros, in their order.
 TEST_F(LargeTest, MoreThanHalfOfTheLongestRow) {
   if (std::getenv("ANYDML_TEST_LARGE") == nullptr) GTEST_SKIP() << kTakesMinutes;
   constexpr uint32_t kPlaces = k2G + 64;
-  // The others need more memory, or hours.
+  // The others need more memory, or take hours.
   const ScopedEnv forced("ANYDML_IMPLEMENTATION", on_cpu() ? "cpu.sort" : "");
   MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
   const Selection found = TopKOf(DML_TENSOR_DATA_TYPE_INT8, {1, k2G + 1000}, kPlaces,
@@ -221,7 +222,7 @@ TEST_F(LargeTest, MoreThanHalfOfTheLongestRow) {
   }
 }
 
-// In place nothing is copied, so that it takes no memory.
+// In place nothing is copied, so that no further memory is needed.
 TEST_F(LargeTest, ScatterIntoTheMost) {
   if (const std::string missing = Missing(on_cpu() ? 0 : kMost); !missing.empty()) GTEST_SKIP() << missing;
   for (const bool elements_operator : {false, true}) {

@@ -1,6 +1,6 @@
-// On a GPU whose cuBLASLt answers errors (fake_cublas_lt.h): the next implementation takes over when a
-// product is compiled, and our own kernel when it runs. One library is loaded per process, so that the tests
-// take turns with it.
+// A GPU whose cuBLASLt returns errors (fake_cublas_lt.h): the next implementation takes over when a product
+// is compiled, and our own kernel when it runs. A process loads one library, so that the tests use it in
+// turn.
 #include <stdexcept>
 
 #include <anydml.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::FakeCublasLt;
 using Fails = FakeCublasLt::Fails;
 
-// Large enough for a library to be asked.
+// Large enough for the library to be considered.
 constexpr uint32_t kSize = 128;
 
 class LibraryFailureTest : public DmlTest {
@@ -23,10 +23,10 @@ class LibraryFailureTest : public DmlTest {
   void SetUp() override {
     ASSERT_NE(library_, nullptr) << dlerror();
     *library_ = FakeCublasLt();
-    library_->fails = Fails::kMultiply;  // it cannot multiply: nothing must be expected of it
+    library_->fails = Fails::kMultiply;  // it cannot multiply: the test must not expect a result
   }
 
-  // A product of whole numbers, with its implementation.
+  // A product of integers, and its implementation.
   std::string Multiply(DmlHarness& harness) {
     const Tensor matrix(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, kSize, kSize});
     const DML_GEMM_OPERATOR_DESC desc = {matrix.desc(),

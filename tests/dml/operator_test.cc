@@ -101,7 +101,7 @@ TEST_F(OperatorTest, ForcedImplementation) {
     MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
   }
   {
-    // The device was told when it was made, and does not look at the environment again.
+    // The device read the environment when it was created and does not read it again.
     ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.nonsense");
     auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
     EXPECT_STREQ(AnyDmlGetImplementation(compiled.Get()), "cpu.reference");
@@ -113,7 +113,7 @@ TEST_F(OperatorTest, ForcedImplementation) {
   EXPECT_NE(LastError().find("cpu.nonsense"), std::string::npos) << LastError();
 }
 
-// Packed sequences need scratch for K elements per thread and a constant, however long they are.
+// Packed sequences need scratch memory for K elements per thread plus a constant, however long they are.
 TEST_F(OperatorTest, ScratchOfTopKDoesNotGrowWithTheSequence) {
   if (AdapterOf(h().d3d()) != "cpu") GTEST_SKIP() << "a promise of the CPU's implementations";
   const auto scratch = [&](uint32_t n, uint32_t k) {
@@ -128,7 +128,7 @@ TEST_F(OperatorTest, ScratchOfTopKDoesNotGrowWithTheSequence) {
 }
 
 #if defined(__SSE2__)
-// What the application does to denormals (here: they are zeros) is not inherited.
+// The library does not inherit the application's treatment of denormals (here: flushed to zero).
 TEST_F(OperatorTest, DenormalsWhateverTheApplicationSets) {
   constexpr unsigned kDenormalsAreZero = 0x8040;
   const std::vector<float> denormals = {std::bit_cast<float>(3u), std::bit_cast<float>(0x80000005u)};
@@ -138,7 +138,7 @@ TEST_F(OperatorTest, DenormalsWhateverTheApplicationSets) {
   op.desc.ScaleBias = &twice;
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before | kDenormalsAreZero);
-  DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);  // its queue's thread is started here
+  DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);  // its queue's thread starts here
   const auto results = mine.Run(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &op.desc, {ToBytes(denormals)}, {8});
   _mm_setcsr(before);
   EXPECT_EQ(results[0], ToBytes(doubled));

@@ -7,7 +7,7 @@ namespace {
 
 class RecorderTest : public DmlTest {
  protected:
-  // An initialised identity of four floats and a table for it.
+  // An initialized identity of four floats and a table for it.
   struct Copy {
     ComPtr<IDMLCompiledOperator> compiled;
     ComPtr<IDMLBindingTable> table;
@@ -129,7 +129,7 @@ TEST_F(RecorderTest, ObjectsOfAnotherDmlDevice) {
                                        (foreign == 1 ? theirs : mine).table.Get());
     ExpectRemoved(harness.dml(), E_INVALIDARG, "another device");
     EXPECT_EQ(other.dml()->GetDeviceRemovedReason(), S_OK);
-    // The other device goes on, on its own list.
+    // The other device keeps working, with a separate list.
     Record(other, theirs);
     other.ExecuteAndWait();
     EXPECT_EQ(Read(other, theirs.output.Get()), kData);
@@ -217,7 +217,7 @@ TEST_F(RecorderTest, VolatileDescriptorsMissingAtSubmission) {
   EXPECT_EQ(Read(h(), copy.output.Get()), kUntouched);
 }
 
-// The application may write the descriptors itself; what it writes is checked again.
+// The application may write the descriptors itself; they are then checked again.
 TEST_F(RecorderTest, VolatileDescriptorsAreCheckedAtSubmission) {
   const Copy copy = MakeCopy(h(), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
   const DML_BINDING_TABLE_DESC desc = h().NextTableDesc(copy.compiled.Get());
@@ -235,7 +235,7 @@ TEST_F(RecorderTest, VolatileDescriptorsAreCheckedAtSubmission) {
   EXPECT_EQ(Read(h(), copy.output.Get()), kUntouched);
 }
 
-// Table in a heap that the device cannot see, copied by the application.
+// The table is in a heap that is not shader-visible; the application copies it.
 TEST_F(RecorderTest, CpuAndGpuHandlesInDifferentHeaps) {
   const Copy copy = MakeCopy(h());
   DML_BINDING_TABLE_DESC desc = h().NextTableDesc(copy.compiled.Get());

@@ -1,5 +1,5 @@
-// Complete runs of operators through the public API: the pages' examples, owned
-// inputs, in-place bindings.
+// Complete runs of operators through the public API: the examples of DirectML's pages, owned inputs, in-place
+// bindings.
 #include "dml/dml_test.h"
 
 namespace anydml::test {
@@ -157,7 +157,7 @@ TEST_F(RunTest, OneInitializationManyDispatches) {
   }
 }
 
-// Only the compiled operator, the buffers and the heap have to outlive the dispatch.
+// Only the compiled operator, the buffers and the heap must outlive the dispatch.
 TEST_F(RunTest, TableAndRecorderMayGoAfterRecording) {
   const Identity op({1, 1, 1, 4});
   auto compiled = h().Compile(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &op.desc);
@@ -178,7 +178,7 @@ TEST_F(RunTest, TableAndRecorderMayGoAfterRecording) {
   EXPECT_EQ(h().Download<float>(output.Get(), 4), (std::vector<float>{0, 5, -1, 0.5f}));
 }
 
-// A custom heap with the properties of a default one is as good.
+// A custom heap with the properties of a default heap works as well.
 TEST_F(RunTest, CustomHeap) {
   const D3D12_HEAP_PROPERTIES heap = h().d3d()->GetCustomHeapProperties(0, D3D12_HEAP_TYPE_DEFAULT);
   ASSERT_EQ(heap.Type, D3D12_HEAP_TYPE_CUSTOM);

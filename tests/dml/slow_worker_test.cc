@@ -1,4 +1,4 @@
-// A thread of the library that hardly gets a processor makes others wait, and does nothing else.
+// A library thread that hardly gets any processor time makes others wait, and has no other effect.
 #include <sched.h>
 
 #include <atomic>
@@ -20,8 +20,7 @@ namespace {
 
 using test::DmlHarness;
 
-// Keeps some threads off all processors but one, and that one busy: what they get is what is left
-// over, about one part in 300.
+// Restricts some threads to one busy processor: they get the remaining time, about one part in 300.
 class Stall {
  public:
   explicit Stall(std::vector<int> threads) : threads_(std::move(threads)) {
@@ -50,7 +49,7 @@ class Stall {
   std::thread busy_;
 };
 
-// Nanoseconds on a processor so far, all together.
+// Total processor time so far, in nanoseconds.
 uint64_t TimeOf(const std::vector<int>& threads) {
   uint64_t sum = 0;
   for (const int thread : threads) {
@@ -80,7 +79,7 @@ TEST(SlowWorker, OnlyDelays) {
     for (const Case& problem : problems) {
       expected.push_back(RunThroughApi(harness, problem, "cpu.reference"));
     }
-    workers.resize(3);  // the others are as fast as ever
+    workers.resize(3);  // the others are as fast as before
     const uint64_t before = TimeOf(workers);
     const Stall stall(workers);
     std::vector<int32_t> numbers(1000000);
@@ -100,7 +99,7 @@ TEST(SlowWorker, OnlyDelays) {
                                   RunThroughApi(harness, increment).outputs[0]);
       EXPECT_EQ(numbers, std::vector<int32_t>(numbers.size(), ++rounds));
     } while (!::testing::Test::HasFailure() && std::chrono::steady_clock::now() < end);
-    EXPECT_GT(TimeOf(workers), before);  // else they had no part in it
+    EXPECT_GT(TimeOf(workers), before);  // otherwise they did not take part
     return std::string();
   });
 }

@@ -1,4 +1,4 @@
-// What is thread-safe is used from many threads at once; meant for TSan.
+// Uses everything that is thread-safe from many threads at once; intended for ThreadSanitizer.
 #include <atomic>
 #include <thread>
 
@@ -19,7 +19,7 @@ class ThreadsTest : public DmlTest {
   }
 };
 
-// Threads share both devices; each has its own queue, list, table.
+// Threads share both devices; each has its own queue, list and table.
 TEST_F(ThreadsTest, CreateCompileDispatch) {
   auto* d3d = h().d3d();
   std::atomic<int> right{0};
@@ -98,8 +98,8 @@ TEST_F(ThreadsTest, SharedRecorderAndCompiledOperator) {
   EXPECT_EQ(right, kThreads * 8);
 }
 
-// Kernels that the adapter's threads share, on several queues at once: the pool helps one
-// of them at a time, and all get the same.
+// Kernels that use the adapter's threads, on several queues at once: the pool helps one of them at a time,
+// and all get the same results.
 TEST_F(ThreadsTest, LargeOperatorsOnSeveralQueues) {
   constexpr uint32_t kElements = 200000, kPlaces = 700, kUpdates = 100000;
   std::vector<float> data(kElements);
@@ -153,7 +153,7 @@ TEST_F(ThreadsTest, RemovalWhileOthersWork) {
 }
 
 // One thread releases a bound buffer while another records a dispatch on it, or executes one with volatile
-// descriptors. That is a mistake: the dispatch is refused or comes first, and nobody uses what is gone.
+// descriptors. This is an error: the dispatch is refused or comes first, and freed memory is not used.
 TEST_F(ThreadsTest, BoundBufferIsReleasedMeanwhile) {
   for (int round = 0; round < 40; ++round) {
     const bool executed = round % 2 != 0;
@@ -194,7 +194,7 @@ TEST_F(ThreadsTest, BoundBufferIsReleasedMeanwhile) {
   }
 }
 
-// Two initialisations race on two queues: exactly one wins, the device is removed.
+// Two initializations race on two queues: exactly one succeeds, the device is removed.
 TEST_F(ThreadsTest, InitialisationRace) {
   const TopK desc({1, 1, 3, 4}, 3, 2);
   auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
