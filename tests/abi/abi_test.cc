@@ -26,7 +26,7 @@ std::string ToString(const GUID& guid) {
   return text;
 }
 
-// All the ways in which programs ask for an IID agree.
+// All ways in which programs obtain an IID agree.
 template <typename T>
 std::string Iid() {
   const std::string iid = ToString(__uuidof(T));
@@ -38,9 +38,9 @@ std::string Iid() {
   return iid;
 }
 
-// The vtable slot that a call through `method` uses. In the Itanium ABI a
-// pointer to a virtual member function holds the slot's byte offset; what marks
-// it as virtual is bit 0 of that word, or on ARM bit 0 of the second word.
+// The vtable slot that a call through `method` uses. In the Itanium ABI, a pointer to a virtual member
+// function holds the slot's byte offset. The mark for virtual functions is bit 0 of that word, or on ARM bit
+// 0 of the second word.
 template <typename Method>
 int Slot(Method method) {
   static_assert(sizeof(method) == 2 * sizeof(uintptr_t), "Itanium C++ ABI");
@@ -56,9 +56,8 @@ int Slot(Method method) {
   return static_cast<int>(offset / sizeof(void*));
 }
 
-// An interface is a vtable pointer and nothing else: no virtual destructor, no
-// second base. One more virtual function in a derived class takes the slot
-// after the interface's last.
+// An interface has a vtable pointer and nothing else: no virtual destructor, no second base. An additional
+// virtual function in a derived class takes the slot after the interface's last.
 template <typename Interface>
 struct OneMore : Interface {
   virtual void Next() = 0;
@@ -172,8 +171,8 @@ TEST(Slots, Dxgi) {
   EXPECT_EQ(SlotCount<IDXGIFactory7>(), 32);
 }
 
-// Passed through a hidden pointer, which comes before `this` here but after it
-// on Windows; C++ callers need not care.
+// Returned through a hidden pointer, which precedes `this` here but follows it on Windows; C++ callers are
+// not affected.
 static_assert(std::is_same<decltype(&IDMLDispatchable::GetBindingProperties),
                            DML_BINDING_PROPERTIES (IDMLDispatchable::*)()>::value,
               "");

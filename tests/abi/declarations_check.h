@@ -1,6 +1,5 @@
-// Compile-time comparison of DirectML.h with the schema, for whatever
-// DML_TARGET_VERSION is in force: everything up to it is declared as it should
-// be, nothing after it is declared at all.
+// Compile-time comparison of DirectML.h with the schema for the DML_TARGET_VERSION in force: the header
+// declares everything up to that version correctly, and nothing later.
 //
 // Included right after DirectML.h, at global scope.
 #ifndef ANYDML_TESTS_ABI_DECLARATIONS_CHECK_H_
@@ -28,9 +27,7 @@
 
 #include "abi_operators_generated.inc"
 
-// -----------------------------------------------------------------------------
-// What the schema does not list
-// -----------------------------------------------------------------------------
+// ---- Declarations that the schema does not list
 
 #define ABI_FIELD_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field);
 

@@ -93,12 +93,12 @@ TEST(ReportChartsTest, OnePanelPerVariableAndGroup) {
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({3, 10}, 2), Case({3, 10}, 5)}),
             (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: N×10, K = 2",
                                       "TOP_K1 FLOAT32, time against K: 3×10"}));
-  // Every K in one panel, and then each with its floor and peers; against K it is not drawn again.
+  // Every K in one panel, then each K with its floor and peers. For a single K, no chart is repeated.
   EXPECT_EQ(Titles({Case({1, 10}, 5), Case({1, 20}, 5), Case({1, 10}, 2), Case({1, 20}, 2)}),
             (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: 1×N, every K",
                                       "TOP_K1 FLOAT32, time against a size: 1×N, K = 2",
                                       "TOP_K1 FLOAT32, time against a size: 1×N, K = 5"}));
-  // Neither what differs otherwise, nor what has no sizes or K, is in one chart.
+  // Cases that differ otherwise, or that have no sizes or K, do not share a chart.
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({1, 20}, 2, "ascending")}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({2, 20}, 2)}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({}, std::nullopt), Case({10}, std::nullopt), Case({20}, std::nullopt)}),

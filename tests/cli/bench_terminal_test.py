@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ANYDML = sys.argv[1]
-CASES = 40  # far more than a slow machine gets through before the signal
+CASES = 40  # far more than a slow machine completes before the signal
 COMMAND = [ANYDML, "bench", "TOP_K1", "InputTensor=random:1x1000", "Axis=1", "AxisDirection=DECREASING",
            "--adapter=cpu", "--seconds=0.25", f"K={{{','.join(str(k + 1) for k in range(CASES))}}}"]
 
@@ -34,7 +34,7 @@ class TerminalTest(unittest.TestCase):
             while True:
                 try:
                     got = os.read(ours, 4096)
-                except OSError:  # how Linux says that nobody is at the other end
+                except OSError:  # Linux reports this way that the other end is closed
                     break
                 if not got:
                     break
@@ -55,7 +55,7 @@ class TerminalTest(unittest.TestCase):
     def test_progress_is_one_line_per_case(self):
         seen, out, code = self.run_watched(COMMAND[:-2] + ["--iterations=2", "K={1,2,3}"])
         self.assertEqual(code, 0)
-        # Drawn before a case and erased at the end; nothing in between.
+        # Drawn before a case and erased at the end, with no other output in between.
         self.assertEqual(re.findall(r"\r\[[#.]{20}\] (\d)/3 ", seen), ["0", "1", "2"])
         self.assertTrue(seen.endswith("\r\x1b[K"), seen)
         self.assertNotIn("\n", seen)
@@ -77,7 +77,7 @@ class TerminalTest(unittest.TestCase):
         self.assertIn(len(document["cases"]), range(1, CASES))
 
     def test_second_interrupt_ends_the_process(self):
-        # One case that takes for ever.
+        # One case that practically never ends.
         child = subprocess.Popen(COMMAND[:-2] + ["--seconds=600", "K=1"], cwd=self.folder,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts)
         while child.poll() is None:

@@ -1,4 +1,4 @@
-// `anydml bench`: what it times and writes, not how fast anything is.
+// `anydml bench`: the choice of cases and the output, not speed.
 #include <algorithm>
 #include <sstream>
 
@@ -18,7 +18,7 @@ class CliBenchTest : public CliTest {
     return arguments;
   }
 
-  // The document of a run with --json, which has to succeed.
+  // The JSON document of a run with --json, which must succeed.
   JsonValue RunJson(std::vector<std::string> arguments) const {
     return CliTest::RunJson(0, std::move(arguments));
   }
@@ -80,7 +80,7 @@ TEST_F(CliBenchTest, Json) {
 TEST_F(CliBenchTest, Table) {
   const CliResult result = Run(TopK1({"K=3", "--seconds=0.01", "--adapter", "cpu", "--why"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.err, "");  // no progress where nobody watches
+  EXPECT_EQ(result.err, "");  // no progress without a terminal
   for (const char* word : {"copies", "p50", "p99", "device", "moved", "GB/s", "of the copy", "1.7 kB",
                            "TOP_K1 4x100 FLOAT32", "cpu.reference: "}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << word << " in:\n" << result.out;
@@ -104,7 +104,7 @@ TEST_F(CliBenchTest, SweepTakesAllCombinations) {
   const std::vector<std::string> names = {"TOP_K1 1x64 FLOAT32 K=1", "TOP_K1 1x64 FLOAT32 K=8",
                                           "TOP_K1 3x64 FLOAT32 K=1", "TOP_K1 3x64 FLOAT32 K=8"};
   EXPECT_EQ(CaseNames(TopK1({"K={1,8}", "--iterations=1"}, "InputTensor=random:{1,3}x64")), names);
-  // What a shell makes of the braces; a value that comes again is timed once.
+  // Arguments after a shell's brace expansion; a repeated value is timed once.
   EXPECT_EQ(CaseNames(TopK1({"K=1", "InputTensor=random:3x64", "K=8", "K=1", "--iterations=1"},
                             "InputTensor=random:1x64")),
             names);
@@ -192,7 +192,7 @@ TEST_F(CliBenchTest, TooManyCombinations) {
 
 TEST_F(CliBenchTest, AbsurdSizes) {
   ExpectFails(2, TopK1({"K=1"}, "InputTensor=random:1000000x1000000"), {"InputTensor=random:", "2^32"});
-  if (LargestBuffer() > uint64_t{30} << 30) return;  // where that is not absurd
+  if (LargestBuffer() > uint64_t{30} << 30) return;  // where the number is meaningful
   ExpectFails(2, TopK1({"K=1"}, "InputTensor=random:65535x65536:float64"), {"memory"});
 }
 
@@ -210,12 +210,12 @@ TEST_F(CliBenchTest, ForcedImplementationIsNotTheCopys) {
   const JsonValue document = RunJson(TopK1({"K=3", "--iterations=1", "--implementation=cpu.reference"}));
   EXPECT_EQ(Member(Children(Member(document, "cases")).at(0), "implementation").text, "cpu.reference");
   const CliResult by_environment = Run(TopK1({"K=3", "--iterations=1"}), {"ANYDML_IMPLEMENTATION=cpu.rank"});
-  EXPECT_EQ(by_environment.exit_code, 3);  // only because the rows are too long for it
+  EXPECT_EQ(by_environment.exit_code, 3);  // only because its rows are too long
   EXPECT_NE(by_environment.err.find("TOP_K1"), std::string::npos) << by_environment.err;
 }
 
 TEST_F(CliBenchTest, ReportThatCannotBeWritten) {
-  // Before anything is timed: ten minutes would be the test's time-out.
+  // Reported before anything is timed: ten minutes would exceed the test's time limit.
   for (const char* path : {"no/such/folder/r.html", "/dev/null", "."}) {
     ExpectFails(1, TopK1({"K=1", "--seconds=600", std::string("--report=") + path}),
                 {path, "cannot be written"});

@@ -58,7 +58,7 @@ TEST_F(CliCheckTest, RulesOfTheOperatorItself) {
   EXPECT_EQ(Text(document, {"error", "exitCode"}), "1");
 }
 
-// Something for a field that has to be there.
+// A value for a required field.
 std::string AnyValue(const FieldSchema& field) {
   const std::string tensor = R"({ "DataType": "FLOAT32", "Sizes": [1, 1, 1, 1] })";
   switch (field.type) {
@@ -89,7 +89,7 @@ std::string AnyValue(const FieldSchema& field) {
   }
 }
 
-// Whatever the operator: valid, or why not. All of them in one model.
+// Every operator is valid or gives a reason. All of them in one model.
 TEST_F(CliCheckTest, EveryOperator) {
   std::string dispatchables;
   for (const OperatorSchema& schema : AllOperators()) {

@@ -1,4 +1,4 @@
-// What the shells complete, and that bash does.
+// The completions that the shells offer, and that bash uses them.
 #include <sys/wait.h>
 
 #include "anydml/cli/completion.h"
@@ -56,7 +56,7 @@ TEST(Completion, Fields) {
 
 class CliCompletionTest : public CliTest {
  protected:
-  // What bash would offer for the line.
+  // The completions that bash offers for the line.
   std::string InBash(const std::string& line) const {
     WriteBytes("try.sh", "set -u\nPATH=" + std::filesystem::path(ANYDML_CLI).parent_path().string() +
                              ":$PATH\ncd '" + Path("").string() + "'\nsource <(anydml completion bash)\n" +

@@ -1,4 +1,4 @@
-// Everything that a description can hold, from the command line.
+// Every kind of value in a description, from the command line.
 #include "anydml/describe/operation.h"
 #include "cli_test_util.h"
 #include "client/c_desc.h"
@@ -32,7 +32,7 @@ class CliDescribeTest : public CliTest {
   }
 };
 
-// The description that the arguments make, as the library reads it.
+// The library's reading of the description that the arguments make.
 OperatorDesc Described(const char* name, const std::vector<FieldArgument>& fields) {
   Operation operation(*FindOperator(name));
   for (const Status& status : {operation.MatchFields(fields), operation.LoadInputs(),
@@ -95,7 +95,7 @@ TEST_F(CliDescribeTest, WrongActivations) {
   ExpectFails(2, with("ACTIVATION_RELU,ACTIVATION_RELU"), {"2 operators; the field takes one"});
   ExpectFails(2, with("[]"), {"0 operators; the field takes one"});
   ExpectFails(1, with("ACTIVATION_HARDMAX"), {"GEMM: FusedActivation.Type is ACTIVATION_HARDMAX, allowed"});
-  // Braces of JSON are no list of values.
+  // Braces of JSON are not a list of values.
   EXPECT_NE(Run({"bench", "GEMM", "ATensor=[[1]]", "BTensor=[[1]]", "TransA=NONE", "TransB=NONE", "Alpha=1",
                  "Beta=0", "OutputTensor=:1x1", R"(FusedActivation={"Type":"ACTIVATION_ELU","Alpha":1})",
                  "--iterations=1"})
@@ -112,7 +112,7 @@ TEST_F(CliDescribeTest, TypesAndSizesOfOutputs) {
               {"op", "ARGMAX", "InputTensor=[[1,2]]", "Axes=1", "AxisDirection=INCREASING",
                "OutputTensor=:1x1:float32"},
               {"ARGMAX: OutputTensor.DataType is FLOAT32, allowed"});
-  // Of an operator that runs, too.
+  // Also for an operator that runs.
   const std::vector<std::string> top = {"op",     "TOP_K1", "InputTensor=[3,1,2]",
                                         "Axis=0", "K=2",    "AxisDirection=DECREASING"};
   const JsonValue document =
@@ -131,7 +131,8 @@ TEST_F(CliDescribeTest, TypesAndSizesOfOutputs) {
   ExpectFails(2, With(top, {"OutputValueTensor=:0x2"}), {"'0x2' are no sizes"});
   ExpectOnly({"out.npy", "v.npy"});
   // A colon may be part of a name.
-  EXPECT_EQ(Run(With(top, {"OutputValueTensor=run:1"})).exit_code, 1);  // which are sizes, and wrong ones
+  // interpreted as sizes, which are wrong
+  EXPECT_EQ(Run(With(top, {"OutputValueTensor=run:1"})).exit_code, 1);
   EXPECT_EQ(Run(With(top, {"OutputValueTensor=run:one"})).exit_code, 0);
   EXPECT_TRUE(Exists("run:one"));
 }
@@ -139,7 +140,7 @@ TEST_F(CliDescribeTest, TypesAndSizesOfOutputs) {
 TEST_F(CliDescribeTest, OutputsThatDoNotFit) {
   const std::vector<std::string> sum = {"op", "CUMULATIVE_SUMMATION", "InputTensor=[[1,2],[3,4]]",
                                         "AxisDirection=INCREASING", "HasExclusiveSum=false"};
-  ExpectValid(With(sum, {"Axis=1"}));  // the output is as the input
+  ExpectValid(With(sum, {"Axis=1"}));  // the output equals the input
   ExpectValid(With(sum, {"Axis=1", "OutputTensor=out.npy"}));
   ExpectFails(1, With(sum, {"Axis=2"}), {"Axis is 2"});
   ExpectFails(1, With(sum, {"Axis=1", "OutputTensor=:2x3"}), {"CUMULATIVE_SUMMATION: OutputTensor.Sizes"});

@@ -1,4 +1,4 @@
-// What the tool refuses: exit code, one sentence, and no file touched.
+// Errors of the tool: exit code, one message, and no file is written.
 #include "cli_test_util.h"
 
 namespace anydml::client {
@@ -54,7 +54,7 @@ class CliErrorsTest : public CliTest {
   }
 };
 
-// What nobody asked for is not done in silence.
+// Unused arguments are errors.
 TEST_F(CliErrorsTest, EnvironmentThatCannotBeFollowed) {
   const auto expect = [this](const char* variable, const char* sentence) {
     for (const auto& arguments : {std::vector<std::string>{"adapters"}, TopK1()}) {
@@ -93,7 +93,7 @@ TEST_F(CliErrorsTest, BadFiles) {
   ExpectBadFile(Header("<f4", "[1]") + "1234", {"bad.npy", "wrong header", "shape"});
 }
 
-// More than memory, though it takes no room on the disk.
+// Larger than memory, although it takes no space on the disk (a sparse file).
 TEST_F(CliErrorsTest, HugeFile) {
   WriteBytes("huge.npy", ReadBytes("in.npy"));
   std::error_code error;
@@ -147,7 +147,7 @@ TEST_F(CliErrorsTest, BadNumbers) {
   ExpectFails(1, With(TopK1("Axis", "2"), {"--feature-level=2.1"}), {"Axis is 2", "2 dimensions"});
 }
 
-// What is missing or does not fit is what was given, not the output that would come of it.
+// The message names the missing or wrong argument, not the output that depends on it.
 TEST_F(CliErrorsTest, OutputsThatCannotBe) {
   ExpectFails(1, {"op", "SPLIT", "InputTensor=[1,2,3]", "Axis=0"},
               {"SPLIT: OutputCount is 0; it must be at least 1"});
@@ -160,7 +160,7 @@ TEST_F(CliErrorsTest, OutputsThatCannotBe) {
       {"JOIN: InputTensors[0] has 1 dimensions but InputTensors[1] has 2; they must have equally many"});
 }
 
-// Every text that is not understood, with its operator and field.
+// Every text that cannot be parsed, with its operator and field.
 TEST_F(CliErrorsTest, TextsNameTheirOperator) {
   const auto expect = [this](const char* field, const char* text) {
     const std::string sentence = RunFailing(2, TopK1(field, text));
@@ -237,7 +237,7 @@ TEST_F(CliScatterErrorsTest, WrongShapesAndTypes) {
   ExpectFails(1, Scatter(), {"SCATTER_ND"});
 }
 
-// Only operators that say how many dimensions are meant right-align.
+// Only operators that state the number of dimensions right-align.
 TEST_F(CliScatterErrorsTest, ScatterElementsDoesNotAlign) {
   WriteNpy("data.npy", "<f4", "(1, 4)", std::vector<float>{1, 2, 3, 4});
   WriteNpy("at.npy", "<i4", "(4,)", std::vector<int32_t>{0, 1, 2, 3});
@@ -254,7 +254,7 @@ TEST_F(CliErrorsTest, UnwritableOutput) {
   ExpectFails(1, TopK1("OutputIndexTensor", "in.npy/i.npy"), {"in.npy/i.npy", "cannot be written"});
   ExpectFails(1, TopK1("OutputValueTensor", "/dev/null"), {"/dev/null", "not a regular file"});
   ExpectFails(1, TopK1("OutputValueTensor", "."), {"not a regular file"});
-  WriteBytes("v.npy", "precious");  // written first, but not before the other one can be, too
+  WriteBytes("v.npy", "precious");  // written first, but only once the other one can be written, too
   RunFailing(1, TopK1("OutputIndexTensor", "no/such/folder/i.npy"));
   EXPECT_EQ(ReadBytes("v.npy"), "precious");
   ExpectOnly({"in.npy", "v.npy"});

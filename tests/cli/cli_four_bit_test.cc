@@ -1,4 +1,4 @@
-// UINT4 and INT4: two elements in a byte, the first in its lower half; in .npy files a byte each.
+// UINT4 and INT4: two elements per byte, the first in the lower half; in .npy files one byte each.
 #include "anydml/values/tensor_source.h"
 #include "cli_test_util.h"
 #include "client/packed_elements.h"
@@ -63,7 +63,7 @@ TEST_F(CliFourBitTest, InitialValues) {
   EXPECT_EQ(Printed("INT4", "[1, -8, 7]"), "Resource 'x': 1, -8, 7\n");
   EXPECT_EQ(Printed("UINT4", "[[15, 0], [3, 4]]"), "Resource 'x': 15, 0, 3, 4\n");
   EXPECT_EQ(Printed("INT4", R"({ "valueCount": 3, "value": -2 })"), "Resource 'x': -2, -2, -2\n");
-  // They wrap around as others do.
+  // They wrap around like other integers.
   EXPECT_EQ(Printed("INT4", R"({ "valueCount": 5, "valueStart": 5, "valueDelta": 1 })"),
             "Resource 'x': 5, 6, 7, -8, -7\n");
   EXPECT_EQ(Printed("UINT4", R"({ "valueCount": 4, "valueStart": 14, "valueDelta": 1 })"),

@@ -82,7 +82,7 @@ TEST_F(CliGraphTest, Dot) {
   EXPECT_EQ(Text(RunJson(0, {"graph", "m.json", "--adapter", "cpu", "--dot"}), {"text"}), result.out);
 }
 
-// What a command shows is an output, even when a later dispatch reads or replaces it.
+// A buffer that a command prints is an output, even if a later dispatch reads or replaces it.
 TEST_F(CliGraphTest, Outputs) {
   WriteModel(Dispatch("twice", 'a', 'b') + ", " + Print('b') + ", " + Dispatch("twice", 'b', 'b') + ", " +
              Dispatch("head", 'b', 'b'));
@@ -98,7 +98,7 @@ TEST_F(CliGraphTest, Outputs) {
   EXPECT_EQ(Text(document, {"nodes", "3", "outputs"}), "[d]");
   const CliResult result = Run({"graph", "m.json", "--adapter", "cpu"});
   EXPECT_NE(result.out.find("4 nodes, 2 inputs, 3 outputs\n"), std::string::npos) << result.out;
-  // What is left of a tensor after a part of it was replaced is no tensor.
+  // After a part of a tensor is replaced, the rest is no longer a tensor.
   WriteModel(Dispatch("twice", 'a', 'b') + ", " + Dispatch("head", 'c', 'b') + ", " +
              Dispatch("twice", 'b', 'd'));
   EXPECT_NE(RunFailing(1, {"graph", "m.json"}).find("of which 'head' writes 0 to 7"), std::string::npos);

@@ -1,5 +1,5 @@
-// Files from somebody who means no good: what models may touch, how much memory and time they take, and what
-// of them gets to the terminal.
+// Malicious files: which files models may touch, how much memory and time they take, and what they can print
+// on the terminal.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ namespace anydml::client {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;  // their memory and time are others
+constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;  // memory and time differ under sanitizers
 
 class CliHostileTest : public CliTest {
  protected:
@@ -69,7 +69,7 @@ TEST_F(CliHostileTest, ReadsOnlyItsFolder) {
   EXPECT_EQ(Run({"run", "model/m.json", "--allow-outside"}).out, "Resource 'a': 1, 2\n");
 }
 
-// Somebody replaces a file by a link that leads outside, over and over.
+// Another process keeps replacing a file by a link that leads outside.
 TEST_F(CliHostileTest, ReadsOnlyItsFolderWhileItChanges) {
   WriteReader("inside.npy");
   std::filesystem::create_symlink("../outside.npy", Path("model/link.npy"));
@@ -94,7 +94,7 @@ TEST_F(CliHostileTest, ReadsOnlyItsFolderWhileItChanges) {
   EXPECT_GT(refused, 0);
 }
 
-// Threads: that which waits for signals, three workers, the queue's.
+// Threads: the signal thread, three workers, the queue's thread.
 TEST_F(CliHostileTest, ThreadsThatCannotBeStarted) {
   if (kSanitized) GTEST_SKIP() << "sanitizers want to be loaded first";
   const auto run = [this](int failing, std::vector<std::string> words) {
@@ -106,7 +106,7 @@ TEST_F(CliHostileTest, ThreadsThatCannotBeStarted) {
   const CliResult help = run(1, {"--help"});
   EXPECT_EQ(help.exit_code, 1);
   EXPECT_EQ(help.err, "anydml: the thread that waits for signals cannot be started: " + none);
-  for (const int thread : {2, 3, 4, 6}) {  // fewer workers, and one that is not there
+  for (const int thread : {2, 3, 4, 6}) {  // fewer workers, and one thread less
     const CliResult result = run(thread, {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1]"});
     EXPECT_EQ(result.exit_code, 0) << thread << result.err;
   }
@@ -154,7 +154,7 @@ TEST_F(CliHostileTest, LongPaths) {
   EXPECT_NE(RunFailing(1, {"check", "model/m.json"}).find("a path of 5000 bytes"), std::string::npos);
 }
 
-// Nobody writes to the pipe, and /dev/zero has no end.
+// The pipe has no writer, and /dev/zero has no end.
 TEST_F(CliHostileTest, OnlyRegularFiles) {
   ASSERT_EQ(mkfifo(Path("model/pipe.npy").c_str(), 0600), 0);
   WriteReader("pipe.npy");
@@ -168,12 +168,12 @@ TEST_F(CliHostileTest, OnlyRegularFiles) {
   const CliResult zero = Run({"check", "model/m.json", "--allow-outside"});
   EXPECT_EQ(zero.exit_code, 1);
   EXPECT_NE(zero.err.find("/dev/zero: is not a regular file"), std::string::npos) << zero.err;
-  // Says that it is empty, and is not.
+  // Files that claim to be empty and are not.
   EXPECT_NE(RunFailing(1, {"run", "/proc/self/status"}).find("holds more than the 0 bytes"),
             std::string::npos);
 }
 
-// Twice the file, and what the program itself takes.
+// Twice the file's size plus the program's own memory.
 TEST_F(CliHostileTest, MemoryInProportionToTheModel) {
   const uint64_t program = Run({"--version"}).peak_bytes + 16 * kMiB;
   constexpr size_t kBytes = 16 * kMiB;
@@ -229,7 +229,7 @@ TEST_F(CliHostileTest, ManyNames) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(Run({"check", "model/m.json"}).exit_code, 0);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (!kSanitized) EXPECT_LT(seconds.count(), 3);  // 0.3, and 7 when names were searched one by one
+  if (!kSanitized) EXPECT_LT(seconds.count(), 3);  // 0.3; it was 7 when names were searched linearly
 }
 
 TEST(Suggestions, OnlyForShortNames) {
@@ -244,7 +244,7 @@ TEST(Suggestions, OnlyForShortNames) {
   EXPECT_EQ(Nearest("abcde", many), "abcd");
 }
 
-// ESC, U+009B (which terminals take for "ESC ["), a line of its own, and what is no UTF-8.
+// ESC, U+009B (which terminals take for "ESC ["), a new line, and invalid UTF-8.
 TEST_F(CliHostileTest, NamesDoNotReachTheTerminal) {
   const std::string name = R"(\u001b[31m\u009b2J\nanydml: fine)";
   WriteModel("\"" + name + R"(": { "initialValuesDataType": "UINT8", "initialValues": [1] })",

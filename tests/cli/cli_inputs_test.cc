@@ -12,7 +12,7 @@ class CliInputsTest : public CliTest {
   static std::vector<std::string> Identity(const std::string& input) {
     return {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=" + input};
   }
-  // What the identity of the input prints.
+  // The printed result of an identity of the input.
   std::string Printed(const std::string& input) const {
     const CliResult result = Run(Identity(input));
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -34,7 +34,7 @@ TEST_F(CliInputsTest, Literals) {
   EXPECT_EQ(Printed("[1, \"nan\", \"-inf\"]"),
             "OutputTensor: (Sizes:{3}, DataType:FLOAT32)\n[   1,  nan, -inf]\n");
   EXPECT_EQ(Printed("[1, NaN, -Infinity]"), Printed("[1, \"nan\", \"-inf\"]"));
-  // Sizes in bytes that are no multiple of four.
+  // Sizes in bytes that are not multiples of four.
   EXPECT_EQ(Values("[1,255,3]:uint8"), "[1,255,3]");
   EXPECT_EQ(Values("[[[-9223372036854775808]]]:INT64"), "[[[-9223372036854775808]]]");
 }
@@ -91,7 +91,7 @@ TEST_F(CliInputsTest, WrongRandom) {
   ExpectWrong("random:4:float32:max=inf", "finite");
 }
 
-// Whatever the text: a tensor that fits its data, or a sentence.
+// Every text gives either a tensor that fits its data or an error.
 TEST_F(CliInputsTest, BrokenTextNeverCrashes) {
   const std::string good[] = {"[[1,-2.5e3],[\"nan\",4]]:float16", "random:8x12:int32:seed=1:min=-2:max=7"};
   std::mt19937 random(1);

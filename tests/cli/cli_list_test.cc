@@ -1,4 +1,4 @@
-// The commands that only tell.
+// The commands that only print information.
 #include <regex>
 
 #include "cli_test_util.h"
@@ -32,7 +32,7 @@ TEST_F(CliListTest, Adapters) {
   const CliResult result = Run({"adapters"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out.substr(0, 3), "0  ");
-  // A GPU, or why there is none.
+  // A GPU, or the reason why there is none.
   EXPECT_NE(result.out.find("cuda:") == std::string::npos, result.out.find("\nno GPU: ") == std::string::npos)
       << result.out;
   RunFailing(2, {"adapters", "more"});

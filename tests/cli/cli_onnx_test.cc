@@ -94,7 +94,7 @@ TEST_F(CliOnnxTest, WithoutElementsOrDimensions) {
   WriteModel("sum.onnx", sum);
   EXPECT_EQ(Run({"run", "sum.onnx", "x=[[1,2]]", "-o", "y=s.npy"}).exit_code, 0);
   EXPECT_NE(ReadBytes("s.npy").find("'shape': ()"), std::string::npos);
-  // What is written is also read; other tensors have elements.
+  // Files that the tool writes can be read again; other tensors have elements.
   for (const char* const x : {"x=n.npy", "x=n.npy:float32", "x=random:0x2"}) {
     EXPECT_EQ(Run({"run", "sum.onnx", x, "-o", "y=s.npy"}).exit_code, 0) << x;
     EXPECT_EQ(ReadElements<float>("s.npy", {1}), (std::vector<float>{0})) << x;
@@ -105,7 +105,7 @@ TEST_F(CliOnnxTest, WithoutElementsOrDimensions) {
   lengths.Input("x", ElementType::kFloat, {-1}).Node("Shape", {"x"}, {"y"}).Output("y", ElementType::kInt64);
   WriteModel("lengths.onnx", lengths);
   EXPECT_EQ(Text(RunJson(0, {"run", "lengths.onnx", "x=[]"}), {"outputs", "0", "values"}), "[0]");
-  // The rank of what has no shape in the model is the file's.
+  // If a shape is missing in the model, the file determines the rank.
   shape.Input("x", ElementType::kFloat, {}).Node("Neg", {"x"}, {"y"}).Output("y");
   shape.model.graph.inputs[0].has_shape = false;
   WriteModel("shape.onnx", shape);
@@ -213,7 +213,7 @@ TEST_F(CliOnnxTest, RunsBackendTests) {
   RunFailing(2, {"onnx-test", "t", "--json"});
 }
 
-// As onnxruntime reads it, which some exporters rely on.
+// As onnxruntime reads it; some exporters rely on it.
 TEST_F(CliOnnxTest, WarnsOfConstantsOfOneName) {
   ModelMaker maker(13);
   maker.Input("x", ElementType::kFloat, {2})
@@ -244,7 +244,7 @@ TEST_F(CliOnnxTest, ChecksForTheLevelThatGraphsNeed) {
             std::string::npos);
 }
 
-// A loop around another one, each of which goes on for longer than anybody waits.
+// Nested loops, each of which runs practically forever.
 ModelMaker Loops() {
   const auto body = [](onnx::NodeProto node) {
     onnx::GraphProto graph;

@@ -1,4 +1,4 @@
-// Operators on files: the pages' examples, every data type, ranks, orders, levels.
+// Operators on files: the examples of DirectML's pages, every data type, ranks, orders, levels.
 #include <numeric>
 
 #include "cli_test_util.h"
@@ -14,7 +14,7 @@ const Floats kTied = {1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 6, 6};
 
 class CliOpTest : public CliTest {
  protected:
-  // TOP_K1 of in.npy into v.npy and i.npy.
+  // TOP_K1 reads in.npy and writes v.npy and i.npy.
   CliResult TopK1(const std::string& axis, const std::string& k, const std::string& direction,
                   std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"op",
@@ -181,7 +181,7 @@ TEST_F(CliOpTest, FortranOrderGivesTheSameResult) {
   EXPECT_EQ(ReadElements<uint32_t>("i.npy", {2, 2, 4}), indices);
 }
 
-// Level 2.1 takes four dimensions only; the tool adds and removes leading 1s.
+// Level 2.1 requires four dimensions; the tool adds and removes leading 1s.
 TEST_F(CliOpTest, HeldFeatureLevelPads) {
   WriteNpy("in.npy", "<f4", "(3, 4)", kDistinct);
   ExpectDone(TopK1("0", "2", "DECREASING", {"--feature-level", "2.1"}));
@@ -313,7 +313,7 @@ TEST_F(CliOpTest, Float64AndBoolScatter) {
   EXPECT_EQ(ReadElements<uint8_t>("out.npy", {2}), (std::vector<uint8_t>{1, 1}));
 }
 
-// An output's sizes alone are enough where an input has its data type.
+// An output's sizes alone suffice if an input has its data type.
 TEST_F(CliOpTest, OutputsGivenByTheirSizes) {
   const auto output = [this](std::vector<std::string> arguments, const char* field) {
     arguments.insert(arguments.begin(), "op");

@@ -1,4 +1,4 @@
-// How the tool speaks: JSON, colours, the manual page; and what becomes of it when nobody listens.
+// The tool's output: JSON, colours, the manual page; and its behaviour when the reader is gone.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ namespace {
 
 class CliOutputTest : public CliTest {
  protected:
-  // Through a shell, in the test's folder; the exit code.
+  // Runs a command through a shell in the test's folder; returns the exit code.
   int Shell(const std::string& line) const {
     const std::string text = "cd '" + Path("").string() + "' && PATH=\"" +
                              std::filesystem::path(ANYDML_CLI).parent_path().string() + ":$PATH\" && " + line;
@@ -114,7 +114,7 @@ TEST_F(CliOutputTest, ManPageIsGoodTroff) {
 }
 
 TEST_F(CliOutputTest, ClosedPipe) {
-  // More than a pipe holds: the write cannot end before the reader does.
+  // More than a pipe holds: the write cannot complete before the reader ends.
   EXPECT_EQ(
       Shell("anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 --json 2>err | head -c 1 >/dev/null; "
             "exit ${PIPESTATUS[0]}"),
@@ -130,7 +130,7 @@ TEST_F(CliOutputTest, FullDisk) {
   }
 }
 
-// A disk that is full in the middle of a file, as far as the program can tell.
+// To the program, the disk becomes full in the middle of a file.
 TEST_F(CliOutputTest, NoRoomForTheWholeFile) {
   EXPECT_EQ(Shell("ulimit -f 1; anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 "
                   "OutputTensor=out.npy 2>err"),
@@ -139,7 +139,7 @@ TEST_F(CliOutputTest, NoRoomForTheWholeFile) {
   ExpectOnly({"err"});
 }
 
-// What the command writes when its standard output and error are a terminal.
+// The command's output when its standard output and error are a terminal.
 std::string OnTerminal(const char* no_color) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   EXPECT_GE(terminal, 0);
@@ -190,7 +190,7 @@ TEST_F(OutputFilesDeathTest, SignalsRemoveTemporaryFiles) {
   }
 }
 
-// The whole program, while it is at something that takes for ever.
+// The whole program, during an operation that practically never ends.
 TEST_F(CliOutputTest, Termination) {
   EXPECT_EQ(
       Shell("{ anydml bench ELEMENT_WISE_IDENTITY InputTensor=random:10 --seconds=600 --report=r.html & } "

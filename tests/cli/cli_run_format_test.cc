@@ -1,4 +1,4 @@
-// Corners of DxDispatch's format that its models use.
+// Corner cases of DxDispatch's format that its models use.
 #include "cli_test_util.h"
 
 namespace anydml::client {
@@ -65,7 +65,7 @@ TEST_F(CliRunFormatTest, TypeOfAnArrayFile) {
             std::string::npos);
 }
 
-// 0 and an empty list mean: as it follows from the sizes.
+// 0 and an empty list mean: derived from the sizes.
 TEST_F(CliRunFormatTest, EmptyStridesAndSize) {
   const std::string tensor =
       R"({ "DataType": "FLOAT32", "Sizes": [2], "Strides": [], "TotalTensorSizeInBytes": 0 })";

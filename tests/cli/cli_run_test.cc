@@ -1,4 +1,4 @@
-// Models: what they compute, every kind of initial value, bindings, files.
+// Models: results, every kind of initial value, bindings, files.
 #include <random>
 
 #include "anydml/model/model.h"
@@ -38,7 +38,7 @@ class CliRunTest : public CliTest {
     return result.out;
   }
 
-  // What print says of one buffer.
+  // The output of print for one buffer.
   std::string Printed(const std::string& buffer) const {
     WriteModel("\"x\": " + buffer, R"({ "type": "print", "resource": "x" })");
     return Output();
@@ -174,7 +174,7 @@ TEST_F(CliRunTest, Examples) {
   }
 }
 
-// Exit code 2: the model was not understood, and nothing was tried.
+// Exit code 2: the model is invalid, and nothing was run.
 TEST_F(CliRunTest, WrongModels) {
   const std::string in = R"("in": { "initialValuesDataType": "FLOAT32", "initialValues": [1, 2, 3, 4] })";
   const std::string bind = R"({ "type": "dispatch", "dispatchable": "copy", "bindings": )";
@@ -218,7 +218,7 @@ TEST_F(CliRunTest, WrongModels) {
   }
 }
 
-// Each of them may have it, both together may not.
+// Each is allowed alone, both together are not.
 TEST_F(CliRunTest, BuffersBeyondTheMemoryTogether) {
   WriteModel(R"("a": { "initialValuesDataType": "FLOAT32", "initialValues": [1] },
       "b": { "initialValuesDataType": "FLOAT32", "initialValues": [1], "sizeInBytes": )" +
@@ -269,7 +269,7 @@ TEST_F(CliRunTest, WrongDescriptions) {
   fails(3, R"({ "type": "hlsl" })", "hlsl");
 }
 
-// Whatever the bytes, an answer that says where: run under the sanitizers, too.
+// Arbitrary bytes give an error with a position; the sanitizers run this, too.
 TEST_F(CliRunTest, BrokenModelsNeverCrash) {
   std::filesystem::copy(std::filesystem::path(ANYDML_EXAMPLE_MODELS) / "chain.json", Path("m.json"));
   const std::string good = ReadBytes("m.json");
@@ -277,7 +277,7 @@ TEST_F(CliRunTest, BrokenModelsNeverCrash) {
   for (int i = 0; i < 2000; ++i) {
     std::string text = good;
     for (unsigned change = random() % 3 + 1; change > 0; --change) {
-      // Mostly characters of the file itself: they get further than random bytes.
+      // Mostly characters of the file itself, which get further than random bytes.
       text[random() % text.size()] =
           random() % 4 > 0 ? good[random() % good.size()] : static_cast<char>(random());
     }

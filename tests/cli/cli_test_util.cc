@@ -62,14 +62,14 @@ void CliTest::TearDown() { std::filesystem::remove_all(folder_); }
 CliResult CliTest::Run(std::vector<std::string> arguments, std::vector<std::string> environment) const {
   const std::filesystem::path out = folder_.string() + ".out", err = folder_.string() + ".err";
   arguments.insert(arguments.begin(), ANYDML_CLI);
-  // Settings of the person who runs the tests must not change what they see.
+  // The user's own settings must not influence the tests.
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::string_view(*entry).substr(0, 7) != "ANYDML_") environment.push_back(*entry);
   }
   const std::vector<char*> argument_pointers = Pointers(arguments),
                            environment_pointers = Pointers(environment);
   CliResult result;
-  // Not posix_spawn, with which the memory that this process ever had would count as the child's.
+  // Not posix_spawn: with it, the peak memory of this process would count as the child's.
   const pid_t child = fork();
   if (child == 0) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
@@ -105,7 +105,8 @@ JsonValue CliTest::RunJson(int exit_code, std::vector<std::string> arguments) co
   const CliResult result = Run(std::move(arguments));
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
-  EXPECT_EQ(result.err.empty(), exit_code == 0) << result.err;  // people get the sentence as always
+  // without --json, people still get the message
+  EXPECT_EQ(result.err.empty(), exit_code == 0) << result.err;
   JsonValue document;
   const Status status = ParseJson("stdout", documents_.emplace_back(result.out), &document);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << result.out;

@@ -1,4 +1,4 @@
-// Runs the command line in a folder of its own.
+// Runs the command line in a folder for the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,12 +34,13 @@ class CliTest : public testing::Test {
   // In the test's folder; `environment` entries are "NAME=value".
   CliResult Run(std::vector<std::string> arguments, std::vector<std::string> environment = {}) const;
 
-  // A run that has to fail with this exit code and one line on stderr, which is returned.
+  // Runs a command that must fail with this exit code and one line on stderr, which is returned.
   std::string RunFailing(int exit_code, std::vector<std::string> arguments) const;
 
-  // A run with --json: what it printed, which has to be one document. Good for as long as the test.
+  // Runs a command with --json, and returns its output, which must be one document. Valid until the test
+  // ends.
   JsonValue RunJson(int exit_code, std::vector<std::string> arguments) const;
-  // The member or element that the steps lead to, as text: "3", "name", "[3,2]", "null".
+  // The member or element at the end of the path, as text: "3", "name", "[3,2]", "null".
   static std::string Text(const JsonValue& document, std::initializer_list<std::string_view> steps);
 
   std::filesystem::path Path(const std::string& name) const { return folder_ / name; }
@@ -47,7 +48,7 @@ class CliTest : public testing::Test {
   void WriteBytes(const std::string& name, const std::string& bytes) const;
   std::string ReadBytes(const std::string& name) const;
 
-  // Written by the test itself, not by the code under test. `descr` is NumPy's dtype.
+  // Written by the test, not by the tested code. `descr` is NumPy's dtype.
   template <typename T>
   void WriteNpy(const std::string& name, const std::string& descr, const std::string& shape,
                 const std::vector<T>& elements, bool fortran = false) const {
@@ -73,12 +74,12 @@ class CliTest : public testing::Test {
     return elements;
   }
 
-  // No file but these is in the folder (temporary names would show).
+  // The folder contains only these files (forgotten temporary files would show).
   void ExpectOnly(std::vector<std::string> names) const;
 
  private:
   std::filesystem::path folder_;
-  mutable std::deque<std::string> documents_;  // which the values that were read from them refer to
+  mutable std::deque<std::string> documents_;  // values that were read refer to these texts
 };
 
 }  // namespace anydml::client

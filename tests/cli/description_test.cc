@@ -1,4 +1,4 @@
-// What the roles of fields do to descriptions whose tensors get leading 1s.
+// How the roles of fields change descriptions whose tensors get leading 1s.
 #include "client/describe/description.h"
 
 #include <gtest/gtest.h>

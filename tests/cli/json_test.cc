@@ -8,7 +8,7 @@
 namespace anydml::client {
 namespace {
 
-// Values refer to the texts that they were read from.
+// Values refer to the texts from which they were read.
 std::deque<std::string> texts;
 
 JsonValue Parse(const std::string& given) {
@@ -65,7 +65,7 @@ TEST(JsonTest, NumbersKeepEveryDigit) {
   EXPECT_EQ(Parse("0.1000000000000000055511151231257827").text, "0.1000000000000000055511151231257827");
 }
 
-// As Python's json writes them.
+// As Python's json module writes them.
 TEST(JsonTest, NotANumberAndInfinity) {
   const std::vector<JsonValue> list = Elements(Parse("[NaN, Infinity, -Infinity, -Inf]"));
   ASSERT_EQ(list.size(), 4u);
@@ -95,7 +95,7 @@ TEST(JsonTest, Positions) {
   EXPECT_EQ(list[1].column, 9u);
 }
 
-// Comments, brackets in strings, and where they are.
+// Comments, brackets in strings, and their positions.
 TEST(JsonTest, Leaves) {
   const JsonValue root = Parse("[1, [[\"]\"], // ]\n [], [{\"a\": [7]}, 4,]],]");
   EXPECT_EQ(Elements(root).size(), 2u);
@@ -113,7 +113,7 @@ TEST(JsonTest, Leaves) {
   EXPECT_EQ(Leaves(Parse("[[], [[]]]")).size(), 0u);
 }
 
-// Objects are held in memory, many times as large as their text.
+// Objects in memory take many times the size of their text.
 TEST(JsonTest, NumberOfKeys) {
   const auto object = [](int count) {
     std::string text = "{";
@@ -122,7 +122,7 @@ TEST(JsonTest, NumberOfKeys) {
   };
   EXPECT_EQ(Parse(object(262144)).keys.size(), 262144u);
   ExpectError(object(262145), "1:3034620: more than 262144 keys; large data belongs into files");
-  // Those in arrays one after the other.
+  // Objects in arrays are read one after the other.
   const std::string half = object(200000);
   EXPECT_EQ(Parse("[" + half + "," + half + "]").kind, JsonValue::Kind::kArray);
 }
@@ -176,7 +176,7 @@ TEST(JsonTest, Depth) {
   ExpectError(nested(1'000'000), "1:66: nested more than 64 levels deep");
 }
 
-// Whatever the bytes, an answer: run under the sanitizers, too.
+// Arbitrary bytes give a document or an error; the sanitizers run this, too.
 TEST(JsonTest, NeverCrashes) {
   const std::string good = R"({"a": [1, -2.5e3, "nan\u00e9\n"], /* c */ "b": {"c": [true, null,],},} // end)";
   std::mt19937 random(1);

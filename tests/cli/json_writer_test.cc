@@ -33,7 +33,7 @@ TEST(JsonWriter, Nesting) {
   EXPECT_EQ(json.text(), R"({"a":[18446744073709551615,{},[],true,null],"b":"c"})");
 }
 
-// A command that fails in the middle leaves a document that can be ended.
+// If a command fails in the middle, its document can still be completed.
 TEST(JsonWriter, KeyWithoutValue) {
   JsonWriter json;
   json.BeginObject();

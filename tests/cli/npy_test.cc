@@ -139,7 +139,7 @@ TEST(NpyTest, WrittenHeadersReadBack) {
             std::string::npos);
 }
 
-// Whatever is done to a file, it is read or refused; the result is consistent.
+// Arbitrary changes to a file: it is read consistently, or refused.
 TEST(NpyTest, RandomCorruption) {
   const char* fixed_seed = std::getenv("ANYDML_TEST_SEED");
   const unsigned seed =

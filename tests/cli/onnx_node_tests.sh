@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# onnx_node_tests.sh ANYDML: ONNX's backend tests as Debian has them (libonnx-testdata). None may fail, and what
-# is skipped, for it needs what there is not (strings, training, ...), does not become more.
+# onnx_node_tests.sh ANYDML: ONNX's backend tests as packaged by Debian (libonnx-testdata). None may fail, and
+# the number of skipped ones (unsupported: strings, training, ...) must not grow.
 set -euo pipefail
 data=/usr/share/libonnx-testdata/data
 most_skipped=120

@@ -1,4 +1,4 @@
-// What sessions keep: descriptors and staging memory.
+// Objects that sessions reuse: descriptors and staging memory.
 #include "client/session.h"
 
 #include <anydml.h>
@@ -18,7 +18,7 @@ class SessionTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  // The identity of so many bytes.
+  // An identity of that many bytes.
   DML_OPERATOR_DESC Identity(UINT bytes) {
     size_ = bytes;
     buffer_ = {DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 1, &size_, nullptr, (bytes + 3) / 4 * 4, 0};
@@ -36,7 +36,8 @@ class SessionTest : public testing::Test {
   DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc_{};
 };
 
-// Heaps are objects with identifiers of their own; a program that calls operators for weeks makes few.
+// Every heap is an object with its own identifier: a program that calls operators for weeks must create only
+// few.
 TEST_F(SessionTest, DispatchesShareDescriptorHeaps) {
   CompiledOperator op;
   ASSERT_TRUE(session_->Compile(Identity(4), DML_EXECUTION_FLAG_NONE, {}, &op).ok());
@@ -48,7 +49,7 @@ TEST_F(SessionTest, DispatchesShareDescriptorHeaps) {
   const uint64_t before = AnyDmlGetLiveObjectCount();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(session_->Record(op, inputs, outputs).ok());
   EXPECT_EQ(AnyDmlGetLiveObjectCount(), before);
-  // More than one holds, and again from the beginning.
+  // More descriptors than a heap holds, and then from its beginning again.
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 1000; ++i) ASSERT_TRUE(session_->Record(op, inputs, outputs).ok());
     std::string data_error;
@@ -60,7 +61,7 @@ TEST_F(SessionTest, DispatchesShareDescriptorHeaps) {
   EXPECT_EQ(result, bytes);
 }
 
-// Tensors larger than the staging buffers, whose last part is a short one.
+// Tensors larger than the staging buffers, with a partial last piece.
 TEST_F(SessionTest, LargeTensorsGoInParts) {
   constexpr UINT kBytes = (20u << 20) + 4;
   HostBuffer bytes(kBytes);

@@ -3,9 +3,8 @@
 #   cmake -DCOMPILER=g++ -DSTANDARDS=14,17 -DINCLUDE_DIRS=a:b -DSOURCE_DIR=dir
 #         -DMODE=programs|orders|extensions -DWORK_DIR=dir -P check_compile.cmake
 #
-# MODE=programs: each *_style.cc as it stands.
-# MODE=orders: each public header first, followed by all the others.
-# MODE=extensions: microsoft_extensions.cc with -fms-extensions, which only clang has.
+# MODE=programs: each *_style.cc unchanged. MODE=orders: each public header first, followed by all others.
+# MODE=extensions: microsoft_extensions.cc with -fms-extensions, which only clang supports.
 
 string(REPLACE ":" ";" include_dirs "${INCLUDE_DIRS}")
 string(REPLACE "," ";" standards "${STANDARDS}")
@@ -13,8 +12,7 @@ list(TRANSFORM include_dirs PREPEND -I)
 set(failures 0)
 
 function(check name source standard)
-  # clang would take -I/usr/include as an order to move that directory forward;
-  # both compilers search it last by themselves.
+  # clang would move /usr/include forward if given -I/usr/include; both compilers search it last by default.
   list(REMOVE_ITEM include_dirs -I/usr/include)
   execute_process(
     COMMAND ${COMPILER} -std=c++${standard} -Wall -Wextra -Werror -fsyntax-only

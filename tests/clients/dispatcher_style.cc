@@ -1,5 +1,5 @@
-// In the style of a command-line dispatcher: a generated header of IIDs comes
-// before everything else, wil beside winadapter, graphs, DMLCreateDevice1.
+// In the style of a command-line dispatcher: a generated header of IIDs comes first; wil together with
+// winadapter, graphs, DMLCreateDevice1.
 #include <wsl/winadapter.h>
 
 #include <directx/d3d12.h>

@@ -1,5 +1,5 @@
-// In the style of a header-only expression library: operators are created as expressions are written, and the
-// graph's description is made from them at the end.
+// In the style of a header-only expression library: expressions create operators as they are evaluated, and
+// the graph's description is built from them at the end.
 #ifndef ANYDML_TESTS_CLIENTS_GRAPH_BUILDER_H_
 #define ANYDML_TESTS_CLIENTS_GRAPH_BUILDER_H_
 
@@ -38,7 +38,7 @@ inline UINT ElementSize(DML_TENSOR_DATA_TYPE type) {
   }
 }
 
-// A description that owns its arrays. What Get returns lives as long as this object stays where it is.
+// A description that owns its arrays. The result of Get is valid while this object lives and does not move.
 class Tensor {
  public:
   Tensor(DML_TENSOR_DATA_TYPE type, Dimensions sizes, Dimensions strides = {},
@@ -80,7 +80,7 @@ class Tensor {
 
 class Graph;
 
-// The value of an input of the graph or of an output of a node, seen as a tensor.
+// An input of the graph or an output of a node, viewed as a tensor.
 struct Expression {
   Graph* graph;
   bool is_input;
@@ -98,7 +98,7 @@ class Graph {
     return {this, true, index, 0, std::move(tensor)};
   }
 
-  // As many inputs as the program has, used or not.
+  // All inputs of the program, used or not.
   void SetInputCount(UINT count) { input_count_ = count; }
 
   template <typename T>
@@ -111,7 +111,7 @@ class Graph {
     return {this, false, static_cast<UINT>(nodes_.size() - 1), 0, std::move(tensor)};
   }
 
-  // An input that the operator does without is null.
+  // An absent optional input is null.
   std::vector<Expression> Add(DML_OPERATOR_TYPE type, const void* desc,
                               const std::vector<const Expression*>& inputs,
                               const std::vector<Tensor>& outputs) {
@@ -131,7 +131,7 @@ class Graph {
     return results;
   }
 
-  // An output that is not there has no edge.
+  // An absent output has no edge.
   HRESULT TryCompile(DML_EXECUTION_FLAGS flags, const std::vector<const Expression*>& outputs,
                      IDMLCompiledOperator** compiled) {
     std::deque<DML_OPERATOR_GRAPH_NODE_DESC> operators;
@@ -164,7 +164,7 @@ class Graph {
     }
     for (UINT i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == nullptr) continue;
-      // There is no edge from an input to an output.
+      // An edge from an input directly to an output is not possible.
       THROW_HR_IF(E_INVALIDARG, outputs[i]->is_input);
       to_outputs.push_back({outputs[i]->index, outputs[i]->output, i, "result"});
       output_edges.push_back({DML_GRAPH_EDGE_TYPE_OUTPUT, &to_outputs.back()});

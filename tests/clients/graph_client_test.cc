@@ -1,4 +1,4 @@
-// Graphs as programs over an expression library build and run them, against numbers worked out here.
+// Graphs built and run in the way of programs with an expression library, against results computed here.
 #include "graph_builder.h"
 #include "graph_machine.h"
 
@@ -15,7 +15,7 @@ constexpr auto kFloat = DML_TENSOR_DATA_TYPE_FLOAT32;
 
 class GraphClientTest : public ::testing::Test {
  protected:
-  // Initialises a graph and runs it once; a result for each size.
+  // Initializes a graph and runs it once; one result per size.
   std::vector<Bytes> Run(const ComPtr<IDMLCompiledOperator>& compiled, const std::vector<Given>& inputs,
                          const std::vector<UINT64>& output_sizes) {
     return Program(&machine_, compiled.Get(), inputs).Run(inputs, output_sizes);
@@ -25,7 +25,7 @@ class GraphClientTest : public ::testing::Test {
   Graph graph_{machine_.dml()};
 };
 
-// Small numbers of both signs that sums of products keep exactly.
+// Small numbers of both signs, whose sums of products are exact.
 std::vector<float> Numbers(size_t count, int seed) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i)
@@ -47,7 +47,7 @@ TEST_F(GraphClientTest, Arithmetic) {
   EXPECT_EQ(As<float>(got[0]), (std::vector<float>{0.5f, 6.5f, 14.5f, 28.5f, 44.5f, 66.5f}));
 }
 
-// Reshaped, transposed and broadcast by nothing but the descriptions at the ends of an edge.
+// Reshapes, transposes and broadcasts only by the tensor descriptions at the two ends of an edge.
 TEST_F(GraphClientTest, Reinterpretation) {
   const auto a = graph_.Input(0, Tensor(kFloat, {2, 3}));
   const auto doubled = 2.0f * a;
@@ -65,12 +65,12 @@ TEST_F(GraphClientTest, Reinterpretation) {
 
 TEST_F(GraphClientTest, SeveralOutputs) {
   const auto a = graph_.Input(0, Tensor(kFloat, {1, 1, 2, 6}));
-  const auto parts = Split(a, 3, {2, 1, 3});  // the middle one leads nowhere
+  const auto parts = Split(a, 3, {2, 1, 3});  // the middle one has no reader
   const auto joined = Join({&parts[2], &parts[0]}, 3);
   const auto best = TopK(joined, 3, 2);
   const auto relu = Relu(parts[0]);
   const std::vector<float> x = {1, -2, 9, 4, 5, 6, -7, 8, 9, 12, 11, 10};
-  // The joined tensor twice, and once more as an intermediate.
+  // The joined tensor is used twice, and once more as an intermediate value.
   const auto got = Run(graph_.Compile({&joined, &best[0], &best[1], &relu, &joined}), {{BytesOf(x)}},
                        {40, 16, 16, 16, 40});
   EXPECT_EQ(As<float>(got[0]), (std::vector<float>{4, 5, 6, 1, -2, 12, 11, 10, -7, 8}));
@@ -80,8 +80,8 @@ TEST_F(GraphClientTest, SeveralOutputs) {
   EXPECT_EQ(got[4], got[0]);
 }
 
-// A scalar that is spread over a tensor, a byte whose tensor has four, and a table; the data need not outlive
-// Compile.
+// A scalar broadcast over a tensor, a single byte in a tensor of four, and a table; the data may be freed
+// after Compile.
 TEST_F(GraphClientTest, Constants) {
   const Tensor tensor(kFloat, {2, 2});
   const auto a = graph_.Input(0, tensor);
@@ -102,7 +102,7 @@ TEST_F(GraphClientTest, Constants) {
   EXPECT_EQ(As<float>(got[0]), (std::vector<float>{-87, -74, -61, -48}));
 }
 
-// Weights that the library keeps; more inputs and outputs than the graph uses.
+// Weights that the library owns; more inputs and outputs than the graph uses.
 TEST_F(GraphClientTest, OwnedWeightsAndHoles) {
   const auto owned = [](Dimensions sizes) {
     return Tensor(kFloat, std::move(sizes), {}, DML_TENSOR_FLAG_OWNED_BY_DML);
@@ -158,7 +158,7 @@ TEST_F(GraphClientTest, ResidualBlock) {
   ExpectNear(As<float>(got[0]), wanted, 1e-3f);
 }
 
-// softmax(q k^T / 2 + mask) v, its heads cut out of one tensor by strides.
+// softmax(q k^T / 2 + mask) v, with heads selected from one tensor by strides.
 TEST_F(GraphClientTest, Attention) {
   constexpr UINT kHeads = 2, kTokens = 3, kWidth = 4;
   const Tensor heads(kFloat, {1, kHeads, kTokens, kWidth}, {0, kWidth, kHeads * kWidth, 1});
@@ -195,8 +195,8 @@ TEST_F(GraphClientTest, Attention) {
   ExpectNear(As<float>(got[0]), wanted, 1e-4f);
 }
 
-// A list that is recorded with nothing but the persistent resource bound, and bound in part before each
-// execution.
+// A list that is recorded with only the persistent resource bound; some of the other bindings follow before
+// each execution.
 TEST_F(GraphClientTest, ListThatIsRecordedOnce) {
   const Tensor tensor(kFloat, {4});
   const auto a = graph_.Input(0, tensor), b = graph_.Input(1, tensor);
@@ -237,8 +237,8 @@ TEST_F(GraphClientTest, ListThatIsRecordedOnce) {
   }
 }
 
-// What such libraries refuse themselves or hand on: nothing but a reinterpretation, and an expression that is
-// left over.
+// Errors that such libraries detect themselves or pass on: a graph of nothing but a reinterpretation, and an
+// unused expression.
 TEST_F(GraphClientTest, Refusals) {
   const auto a = graph_.Input(0, Tensor(kFloat, {2, 2}));
   const auto flat = Reinterpret(a, Tensor(kFloat, {4}));

@@ -1,4 +1,4 @@
-// What a program has around its graphs: devices, a queue, buffers, and the steps from a compiled graph to
+// The environment of a program's graphs: devices, a queue, buffers, and the steps from a compiled graph to
 // results.
 #ifndef ANYDML_TESTS_CLIENTS_GRAPH_MACHINE_H_
 #define ANYDML_TESTS_CLIENTS_GRAPH_MACHINE_H_
@@ -90,7 +90,7 @@ class Machine {
     return bytes;
   }
 
-  // Submits what is recorded (another list, if one is given) and waits.
+  // Submits the recorded list (or the given one) and waits.
   void Execute(ID3D12CommandList* other = nullptr) {
     THROW_IF_FAILED(list_->Close());
     ID3D12CommandList* lists[] = {other != nullptr ? other : list_.Get()};
@@ -145,14 +145,13 @@ class Machine {
   ComPtr<IDMLCommandRecorder> recorder_;
 };
 
-// An input of a graph: what it holds, and whether it is given at initialisation. Nothing where no node reads
-// it.
+// An input of a graph: its contents, and whether it is bound at initialization. Empty if no node reads it.
 struct Given {
   Bytes bytes;
   bool owned = false;
 };
 
-// A graph that is initialised, with its temporary and persistent resources.
+// An initialized graph with its temporary and persistent resources.
 class Program {
  public:
   Program(Machine* machine, IDMLCompiledOperator* compiled, const std::vector<Given>& inputs)
@@ -199,7 +198,7 @@ class Program {
     return {temporary_.Get(), 0, compiled_->GetBindingProperties().TemporaryResourceSize};
   }
 
-  // One result for each size; none where that is 0.
+  // One result per size; none for a size of 0.
   std::vector<Bytes> Run(const std::vector<Given>& inputs, const std::vector<UINT64>& output_sizes) {
     const auto heap = machine_->Heap(compiled_->GetBindingProperties().RequiredDescriptorCount);
     const auto table = machine_->Table(compiled_.Get(), heap.Get());

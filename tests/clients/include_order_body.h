@@ -1,5 +1,4 @@
-// What must work whatever header came first; check_compile.cmake prepends
-// the headers.
+// Code that must compile whichever header came first; check_compile.cmake prepends the headers.
 static_assert(sizeof(DML_BUFFER_TENSOR_DESC) == 48, "");
 
 inline GUID IncludeOrderIids(IDMLDevice1** device, ID3D12Device** d3d12, IDXCoreAdapterFactory** dxcore,

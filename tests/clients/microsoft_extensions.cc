@@ -1,5 +1,5 @@
-// What a provider written for MSVC does and clang takes with -fms-extensions: classes that carry their IID in
-// __declspec(uuid), and STDMETHOD as a promise not to throw.
+// Code for MSVC that clang accepts with -fms-extensions: classes with their IID in __declspec(uuid), and
+// STDMETHOD as a promise not to throw.
 #include <DirectML.h>
 #include <wrl/client.h>
 #include <wrl/implements.h>
@@ -27,7 +27,7 @@ constexpr bool HasIid(const GUID& iid) { return iid.Data1 == 0x9bd5c6b6 && iid.D
 static_assert(HasIid(__uuidof(IKernel)), "");
 static_assert(HasIid(__uuidof(IKernel*)), "");
 static_assert(__uuidof(IFactory).Data4[7] == 0x02, "");
-// Beside it the IIDs that are declared as everywhere.
+// In addition, IIDs declared in the usual way.
 static_assert(__uuidof(IDMLDevice1).Data1 == 0xa0884f9a, "");
 
 HRESULT Query(IUnknown* object) {

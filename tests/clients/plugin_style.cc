@@ -1,6 +1,5 @@
-// In the style of a framework plugin written for DirectX-Headers on WSL: the
-// headers by their full names, winadapter first, its own IIDs for IDML*, the
-// entry points through dlsym, objects from Microsoft::WRL::Base.
+// In the style of a framework plugin written for DirectX-Headers on WSL: headers by their full names,
+// winadapter first, its own IIDs for IDML*, entry points through dlsym, objects from Microsoft::WRL::Base.
 #include <wsl/winadapter.h>
 
 #include <directx/d3d12.h>

@@ -1,6 +1,5 @@
-// In the style of an execution provider: DirectML.h before all others, adapters
-// through DXCore with names that older DirectX-Headers lack, and what windows.h
-// would have brought in.
+// In the style of an execution provider: DirectML.h before all others, adapters through DXCore with names
+// that older DirectX-Headers lack, and the declarations that windows.h would have provided.
 #include <DirectML.h>
 #include <guiddef.h>
 

@@ -44,7 +44,7 @@ TEST(Events, HandleLayout) {
   EXPECT_GT(FdOf(manual), 0);
 }
 
-// What the Direct3D 12 library does when a fence completes.
+// The action of the Direct3D 12 library when a fence completes.
 TEST(Events, EightBytesSignal) {
   for (bool manual : {false, true}) {
     const Event event(manual);

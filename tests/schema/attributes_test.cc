@@ -76,7 +76,7 @@ TEST(Attributes, BooleansMayBeAnything) {
   EXPECT_EQ(desc.uint("HasExclusiveSum"), 1u);
 }
 
-// What may be fused, written down a second time.
+// The allowed fusions, written independently of the schema.
 bool Fusable(const std::string& host, const std::string& activation, FeatureLevel level) {
   static const std::set<std::string> kEverywhere = {"ACTIVATION_LINEAR",
                                                     "ACTIVATION_SIGMOID",
@@ -119,7 +119,7 @@ std::vector<std::pair<const OperatorSchema*, size_t>> Hosts() {
   return hosts;
 }
 
-// Puts `activation` into the field, last where it is an array.
+// Puts `activation` into the field; if it is an array, at the end.
 void Fuse(DescBuilder& builder, size_t field, const DescBuilder& activation) {
   FieldSpec& spec = builder.field(field);
   spec.null = false;
@@ -165,7 +165,7 @@ TEST(Fusion, TensorsMustBeNull) {
       DescBuilder activation = DescBuilder::Fused(*FindOperator("ACTIVATION_ELU"), 0x6400);
       activation.field(tensor).null = false;
       Fuse(builder, field, activation);
-      // Reading refuses: it must not follow the pointer.
+      // The reader must refuse it without following the pointer.
       OperatorDesc desc;
       EXPECT_TRUE(IsInvalid(
           ReadOperatorDesc(builder.Build(), 0x6400, &desc),

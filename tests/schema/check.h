@@ -1,4 +1,4 @@
-// What the validation tests share.
+// Helpers of the validation tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ inline std::set<FeatureLevel> InterestingLevels(const OperatorSchema& schema) {
   return levels;
 }
 
-// One value of the variant field per table; {0} where there is no such field.
+// A value of the variant field per table; {0} if there is no such field.
 inline std::set<uint32_t> Variants(const OperatorSchema& schema) {
   if (schema.variant_field < 0) return {0};
   std::set<uint32_t> variants;
@@ -62,7 +62,7 @@ inline std::set<uint32_t> Variants(const OperatorSchema& schema) {
   return variants;
 }
 
-// Calls fn(level, variant) for every operator and every level at which something changes.
+// Calls fn(level, variant) for every operator and every level at which its rules change.
 template <typename Function>
 void ForEachCase(const Function& fn) {
   for (const OperatorSchema& schema : AllOperators()) {
@@ -71,7 +71,7 @@ void ForEachCase(const Function& fn) {
         SCOPED_TRACE(std::string(schema.name) + " at " + FeatureLevelName(level) + ", variant " +
                      std::to_string(variant));
         fn(schema, level, variant);
-        if (::testing::Test::HasFailure()) return;  // one operator's failure says enough
+        if (::testing::Test::HasFailure()) return;  // one failure per operator suffices
       }
     }
   }

@@ -1,4 +1,4 @@
-// Where the schema is not what the pages' tables say, and why; that it does hold at these levels.
+// Where the schema deviates from the pages' tables, and why; checks that it does so at these levels.
 #include "check.h"
 
 namespace anydml::testing {
@@ -115,7 +115,7 @@ TEST(Corrections, ZeroPointsBecomeOptional) {
   EXPECT_EQ(Check(rnn, 0x6400).message(), "RNN: RecurrenceTensor is null; it is required");
 }
 
-// onnxruntime's Cast leaves MinMaxDataType 0; everything else is tied to the tensors, elsewhere even 0.
+// onnxruntime's Cast leaves MinMaxDataType 0; elsewhere the field is tied to the tensors, even if it is 0.
 TEST(Corrections, UnknownMeansTheTensorsType) {
   for (const OperatorType type : {kElementWiseClip1, kElementWiseClipGrad1}) {
     for (const FeatureLevel level : {0x5000u, 0x6400u}) {
@@ -134,7 +134,7 @@ TEST(Corrections, UnknownMeansTheTensorsType) {
   EXPECT_TRUE(IsInvalid(Check(padding, 0x6400), "PADDING1: PaddingValueDataType is 0, allowed at"));
 }
 
-// onnxruntime's tests of MatMulIntegerToFloat mix signs on DirectML; the page wants one type.
+// onnxruntime's tests of MatMulIntegerToFloat mix signs on DirectML; the page requires one type.
 TEST(Corrections, IntegerMatricesMayDifferInType) {
   DescBuilder builder(*FindOperator(kMatrixMultiplyIntegerToFloat), 0x6200);
   builder.SetDataType(static_cast<size_t>(FindField(builder.schema(), "ATensor")), 5);  // UINT8
@@ -145,7 +145,7 @@ TEST(Corrections, IntegerMatricesMayDifferInType) {
                         "MATRIX_MULTIPLY_INTEGER_TO_FLOAT: AZeroPointTensor.DataType is INT8 but ATensor"));
 }
 
-// The pages want one DimensionCount but show {1,9,4} and {1,1,4,4}.
+// The pages require one DimensionCount but show {1,9,4} and {1,1,4,4}.
 TEST(Corrections, ColumnsHaveFewerDimensionsThanImages) {
   for (const auto& [type, columns] : {std::pair{kFold, "InputTensor"}, std::pair{kUnfold, "OutputTensor"}}) {
     DescBuilder builder(*FindOperator(type), 0x6400);
@@ -174,7 +174,7 @@ TEST(Corrections, ReduceKeepsItsType) {
   }
 }
 
-// Their formulas have a result for every element of the input, at its place.
+// Their formulas have a result for every element of the input.
 TEST(Corrections, SizesOfInputAndOutputAreTheSame) {
   for (const OperatorType type :
        {kMeanVarianceNormalization1, kMeanVarianceNormalization2, kDiagonalMatrix1}) {

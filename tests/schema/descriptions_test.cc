@@ -56,7 +56,7 @@ TEST_F(Descriptions, OptionalFields) {
   ASSERT_NE(convolution.fused_activation, nullptr);
   const auto activation = ActivationEluDesc::From(*convolution.fused_activation);
   EXPECT_EQ(activation.alpha, 2.0f);
-  EXPECT_EQ(activation.input.rank, 0u);  // what is fused has no tensors
+  EXPECT_EQ(activation.input.rank, 0u);  // fused activations have no tensors
 }
 
 TEST_F(Descriptions, ArraysOfTensorsAndOperators) {

@@ -1,4 +1,4 @@
-// Descriptions that no sane program makes; and those made by hand, without C structs.
+// Malicious descriptions, and OperatorDescs filled in without C structs.
 #include <DirectML.h>
 
 #include <algorithm>
@@ -75,8 +75,8 @@ TEST(Hostile, LongTensorArrays) {
   EXPECT_TRUE(IsOk(Check(join, 0x6400)));
 }
 
-// Strides that make it hard to say whether an output overlaps itself: not harder for many outputs than
-// for one, and ordinary outputs do not suffer from their number.
+// Strides that make it hard to decide whether an output overlaps itself: the effort is bounded for many
+// outputs together, and ordinary outputs are accepted however many there are.
 TEST(Hostile, OutputsThatMayOverlap) {
   DescBuilder split(*FindOperator("SPLIT"), 0x6400);
   split.tensor("InputTensor").SetSizes({12, 12, 12, 12, 12, 12, 2, 2});
@@ -106,7 +106,7 @@ TEST(Hostile, OutputsThatMayOverlap) {
       << status.message();
 }
 
-// Valid memory at odd addresses, as packed structs of other languages have it.
+// Valid memory at odd addresses, as in packed structs of other languages.
 TEST(Hostile, Misaligned) {
   for (const OperatorSchema& schema : AllOperators()) {
     DescBuilder builder(schema, 0x6400);
@@ -139,7 +139,7 @@ TEST(Hostile, FusedPointers) {
   EXPECT_TRUE(IsInvalid(ReadOperatorDesc(&outer, 0x6400, &out), "CONVOLUTION: FusedActivation.Type is 0"));
 }
 
-// Random words everywhere but in pointers: any answer will do, as long as one comes.
+// Random words everywhere except in pointers: any result is acceptable, but the call must return.
 TEST(Hostile, RandomValues) {
   std::random_device device;
   for (const uint32_t seed : {1u, static_cast<uint32_t>(device())}) {
@@ -165,7 +165,7 @@ TEST(Hostile, RandomValues) {
           tensor.alignment = word();
           tensor.flags = random() % 3;
         }
-        // Counts must not exceed what is there: that no callee can see.
+        // Counts must not exceed the actual array sizes: no callee can check that.
         if (schema.fields[i].count_field < 0) continue;
         const char* count = schema.fields[static_cast<size_t>(schema.fields[i].count_field)].name;
         builder.SetWord(count, random() % 8 == 0 ? 0x7FFFFFFF + random() % 2 : random() % 3);

@@ -6,8 +6,8 @@
 namespace anydml::testing {
 namespace {
 
-// Spoils one member of `relation`; false when the member has no other legal value, so that
-// the tensor's own rules would speak first.
+// Breaks `relation` at one member; false if the member has no other legal value, so that the tensor's own
+// rules would report first.
 bool Break(DescBuilder& builder, const Relation& relation, FeatureLevel level, uint32_t variant,
            size_t member) {
   const FieldSchema& field = builder.schema().fields[member];
@@ -65,7 +65,7 @@ TEST(Relations, EveryRelationHolds) {
         }
       }
       broken += seen;
-      // What cannot be broken is where the tables leave no choice at any level: one type or count.
+      // Relations that cannot be broken: where the tables allow only one type or count at every level.
       EXPECT_TRUE(seen || relation.kind != RelationKind::kSameSizes) << schema.name;
     }
   }

@@ -1,5 +1,5 @@
-// That the tables are all there, through the C++ interface only; that they are what
-// the JSON files say is schema_generate_tables' business.
+// Checks through the C++ interface that all tables exist; schema_generate_tables checks that they match the
+// JSON files.
 #include <gtest/gtest.h>
 
 #include <map>

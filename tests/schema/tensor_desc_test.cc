@@ -104,7 +104,7 @@ TEST(Overlap, HugeSizesAndStrides) {
   EXPECT_FALSE(OverlapsItself(Strided({kMax}, {kMax})));
   EXPECT_FALSE(OverlapsItself(Strided({2, kMax}, {kMax, 1})));
   EXPECT_TRUE(OverlapsItself(Strided({2, kMax}, {kMax - 1, 1})));
-  // Coprime strides a and b first meet at a * b: out of reach, or just within.
+  // Coprime strides a and b first coincide at a * b: out of reach, or just within.
   EXPECT_FALSE(OverlapsItself(Strided({kMax, kMax}, {kMax, kMax - 1})));
   EXPECT_FALSE(OverlapsItself(Strided({kMax, kMax - 1}, {kMax - 1, kMax - 2})));
   EXPECT_TRUE(OverlapsItself(Strided({kMax - 1, kMax}, {kMax - 1, kMax - 2})));
@@ -148,14 +148,14 @@ TEST(Overlap, AgreesWithEnumeration) {
       ASSERT_EQ(OverlapsItself(tensor), expected)
           << "sizes " << SizesToString(tensor) << " strides " << SizesToString(strides_as_sizes);
     }
-    // Both answers were asked for often.
+    // Both results occurred often.
     EXPECT_GT(overlapping, kRounds / 10);
     EXPECT_LT(overlapping, kRounds * 9 / 10);
   }
 }
 
-// Strides without structure, the search's worst case: exact for small tensors, and over when the
-// budget is, however large they are and however many share it.
+// Strides without structure, the search's worst case: exact for small tensors. When the budget is used up,
+// the search ends, however large the tensors are and however many share it.
 TEST(Overlap, HostileStridesEndSoon) {
   std::mt19937 random(3);
   std::vector<uint32_t> strides(8);
@@ -167,15 +167,15 @@ TEST(Overlap, HostileStridesEndSoon) {
   const TensorDesc hostile = Strided({12, 12, 12, 12, 12, 12, 2, 2}, strides);
   EXPECT_EQ(FindOverlap(hostile, &budget), Overlap::kUnknown);
   EXPECT_EQ(budget.steps, 0u);
-  EXPECT_EQ(FindOverlap(small, &budget), Overlap::kUnknown);  // nothing is left for it
-  // One step less than a search takes is not enough for it.
+  EXPECT_EQ(FindOverlap(small, &budget), Overlap::kUnknown);  // the budget is used up
+  // One step less than a search needs is not enough.
   budget.steps = steps;
   ASSERT_NE(FindOverlap(small, &budget), Overlap::kUnknown);
   OverlapBudget scarce{steps - budget.steps - 1};
   EXPECT_EQ(FindOverlap(small, &scarce), Overlap::kUnknown);
 }
 
-// Every layout that tiles, pads or transposes is judged without a step.
+// Every layout that tiles, pads or transposes is decided without a search step.
 TEST(Overlap, OrdinaryLayoutsNeedNoBudget) {
   OverlapBudget nothing{0};
   std::mt19937 random(1);

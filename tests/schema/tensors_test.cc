@@ -74,7 +74,7 @@ TEST(Tensors, ExactlyTheTablesDimensionCountsAreAllowed) {
   });
 }
 
-// Below a level's edge the message names that level; nothing is promised that no level has.
+// Below a level's limit the message names that level; it never names a level that does not exist.
 TEST(Tensors, MessagesNameTheLevelThatAllows) {
   int hints = 0;
   ForEachCase([&](const OperatorSchema& schema, FeatureLevel level, uint32_t variant) {
@@ -225,7 +225,7 @@ TEST(Tensors, OutputsMustNotOverlapThemselves) {
       colliding[0] = colliding[1];
       expect(colliding);
     }
-    // Padded: fine on both sides.
+    // With padding: valid on both sides.
     for (uint32_t& stride : strides) stride *= 3;
     spec.SetStrides(strides);
     EXPECT_TRUE(IsOk(Check(builder, level)));
@@ -258,7 +258,7 @@ TEST(Tensors, Pointers) {
   });
 }
 
-// Two elements in a byte; the total is whole bytes, rounded up to 4 as everywhere.
+// Two elements per byte; the total is in whole bytes, rounded up to 4 as everywhere.
 TEST(Tensors, FourBitElements) {
   for (const DataType type : {DataType::kUInt4, DataType::kInt4}) {
     DescBuilder builder(*FindOperator("QUANTIZE"), 0x6300);
@@ -291,7 +291,7 @@ TEST(Tensors, ElementCount) {
     EXPECT_TRUE(
         IsInvalid(Check(builder, kLatestFeatureLevel), "ELEMENT_WISE_IDENTITY: InputTensor.Sizes is {"));
   }
-  // Few elements, far apart: the span must not wrap around.
+  // Few elements, far apart: the extent must not wrap around.
   builder.SetSizes(0, std::vector<uint32_t>(8, 2));
   builder.tensor("InputTensor").SetStrides(std::vector<uint32_t>(8, 0xFFFFFFFF));
   EXPECT_TRUE(IsOk(Check(builder, kLatestFeatureLevel)));
