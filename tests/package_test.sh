@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# package_test.sh FOLDER [WHEEL]: installs the packages of FOLDER (of `./dev package`) in a bare Debian, uses them as programs,
-# build systems, shells and Python do, with no path set, and removes them: nothing may be left of them. A wheel is tried in a plain
-# environment. Needs root, mmdebstrap and a mirror of Debian, the one that this machine uses.
-# ANYDML_BARE_DEBIAN=FOLDER keeps the bare Debian there for the next time.
+# package_test.sh FOLDER [WHEEL]: installs the packages of FOLDER (from `./dev package`) in a bare Debian,
+# uses them from programs, build systems, shells and Python with no path set, and removes them: nothing of
+# them may remain. A wheel is tested in a plain environment. Requires root, mmdebstrap and this machine's
+# Debian mirror. ANYDML_BARE_DEBIAN=FOLDER keeps the bare Debian there for the next time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(realpath "$1") wheel=${2:+$(realpath "$2")}
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 
-# in_root COMMAND...: with /proc, which goes with the command; of the environment only what a login has.
+# in_root COMMAND...: with /proc, which is unmounted afterwards, and with the environment of a login only.
 in_root() {
   # shellcheck disable=SC2016  # expanded there
   unshare --mount bash -c 'root=$1; shift; mount -t proc proc "$root/proc"
@@ -25,7 +25,7 @@ say() {
   echo "== $*"
 }
 
-# expect TEXT COMMAND...: TEXT is in what the command prints in the bare Debian.
+# expect TEXT COMMAND...: the command's output in the bare Debian contains TEXT.
 expect() {
   local text=$1 output
   shift
@@ -62,7 +62,7 @@ expect '[9, 8]' anydml op TOP_K1 InputTensor='[3, 9, 1, 8]' Axis=0 K=2 AxisDirec
 expect 'probabilities' anydml run /packages/digits/digits.onnx pictures=/packages/digits/pictures.npy
 expect 'cpu' anydml adapters
 expect 'passed' anydml conformance --filter examples/
-# Found where it is installed, so that only the driver, which a bare Debian has not, is missing.
+# The module is found where it is installed, so that only the driver is missing, which a bare Debian lacks.
 [[ " ${packages[*]} " != *" libanydml-cuda0 "* ]] || expect 'no GPU: CUDA: looking for devices' anydml adapters
 for file in man/man1/anydml.1.gz bash-completion/completions/anydml zsh/vendor-completions/_anydml \
   fish/vendor_completions.d/anydml.fish; do
@@ -87,7 +87,7 @@ expect '0.1' /packages/with/bin/python -c 'import anydml; print(anydml.__version
 if [ -n "$wheel" ]; then
   in_root python3 -m venv /packages/plain
   in_root /packages/plain/bin/pip install -q --no-index --no-deps "/packages/$(basename "$wheel")"
-  # NumPy as it might come from anywhere: here Debian's.
+  # NumPy from an independent source: here Debian's.
   in_root sh -c 'cp -r /usr/lib/python3/dist-packages/numpy /packages/plain/lib/python3*/site-packages/'
   expect '/packages/plain/' /packages/plain/bin/python -c 'import anydml, numpy
 assert anydml.top_k1(numpy.array([3, 9], numpy.float32), axis=0, k=1, direction="increasing")[1].tolist() == [0]

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# sanitize_gpu.sh BUILD [TOOL...]: a case of every operator by every implementation of the first GPU, under NVIDIA's
-# compute-sanitizer: memcheck, racecheck and initcheck, or the tools that are named. BUILD is a build folder with the
-# CUDA module, ops_cases_test and anydml-cli (./dev gpu: build-cuda). More cases: ANYDML_TEST_SECONDS=200 (for all
-# families); others: ANYDML_TEST_SEED=n; fewer: GTEST_FILTER='*gemm*'. Exits with 77 where there is no GPU.
+# sanitize_gpu.sh BUILD [TOOL...]: a case of every operator with every implementation of the first GPU, under
+# NVIDIA's compute-sanitizer: memcheck, racecheck and initcheck, or the named tools. BUILD is a build folder
+# with the CUDA module, ops_cases_test and anydml-cli (./dev gpu: build-cuda). More cases:
+# ANYDML_TEST_SECONDS=200 (for all families); others: ANYDML_TEST_SEED=n; fewer: GTEST_FILTER='*gemm*'. Exits
+# with 77 if there is no GPU.
 set -euo pipefail
 build=${1:?usage: sanitize_gpu.sh BUILD [TOOL...]}
 shift
@@ -19,7 +20,7 @@ failed=()
 for tool in "$@"; do
   echo "sanitize_gpu.sh: $tool"
   start=$SECONDS
-  # What a kernel finds in its own data is no error of CUDA's: only errors of the tool count, and failed tests.
+  # Data errors that kernels report are not errors of CUDA: only errors of the tool and failed tests count.
   "$here/support/on_gpu.sh" "$build/bin/anydml" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20 \
     "$build/tests/bin/ops_cases_test" || { [ $? -ne 77 ] || exit 77; failed+=("$tool"); }
   echo "sanitize_gpu.sh: $tool took $((SECONDS - start)) s"

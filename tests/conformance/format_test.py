@@ -28,14 +28,14 @@ class FormatTest(unittest.TestCase):
             count, values = values["valueCount"], [values["value"]]
         else:
             count = len(values)
-        # A flat list; that tool writes .npy files of whole words.
+        # A flat list; DxDispatch writes .npy files of whole words.
         for value in values:
             self.assertTrue(isinstance(value, (int, float)) or value in ("nan", "inf", "-inf"), value)
         self.assertEqual(count * size % 4, 0)
 
     def check_binding(self, binding, resources):
         if isinstance(binding, dict):
-            # That tool does not know the size of an element unless it is told.
+            # DxDispatch must be told the size of an element.
             self.assertEqual(set(binding), {"name", "elementOffset", "elementSizeInBytes"})
             self.assertEqual(binding["elementOffset"] * binding["elementSizeInBytes"] % 16, 0)
             binding = binding["name"]
@@ -86,7 +86,7 @@ class FormatTest(unittest.TestCase):
                     if "refused" not in expected:
                         self.assertEqual(written, set(expected["outputs"]))
                         self.check_tolerances(expected, model)
-                        # Only a description that is to be accepted goes without results.
+                        # Only a description that must be accepted has no results.
                         self.assertTrue(written or name == "accepted", name)
 
 

@@ -10,7 +10,7 @@ import unittest
 import xml.etree.ElementTree
 
 PACK, ANYDML = pathlib.Path(sys.argv[1]), os.path.abspath(sys.argv[2])
-# Settings of the person who runs the tests must not change what they see.
+# The user's own settings must not influence the tests.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ANYDML_")}
 ENVIRONMENT["ANYDML_ADAPTER"] = "cpu"
 
@@ -122,7 +122,7 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(judge("--pack", self.folder, "--filter", name).returncode, 0)
         model = json.loads((self.folder / name / "chain.json").read_text(encoding="utf-8"))
         self.assertGreater(len(model["dispatchables"]), 2)
-        # A part of what another one wrote can be read in a dispatch of its own, but is no edge.
+        # A part of another dispatch's output can be read in a separate dispatch, but cannot be an edge.
         self.change(self.folder / name / "chain.json", lambda model: [
             model["dispatchables"]["relu"]["desc"][field].update(Sizes=[1, 1, 2, 4]) for field in
             ("InputTensor", "OutputTensor")])
@@ -144,7 +144,7 @@ class RunnerTest(unittest.TestCase):
                                                                                  name)
                 self.assertEqual((done.returncode, judged.returncode), (code, code), done.stdout + judged.stdout)
                 self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(index, before), name)
-        near = 1.0000001  # it is there before, and expected to stay; the operator writes 1
+        near = 1.0000001  # its initial value is expected to stay; the operator writes 1
         self.change(self.folder / name / "float32.json", lambda model: model["resources"]["output"].update(
             initialValues=[near] + [99] * 24))
         self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(0, near), name)
@@ -174,10 +174,10 @@ class RunnerTest(unittest.TestCase):
         done = conformance(PACK, "--filter", "^top_k1/data_types/", "--feature-level", "4.1")
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"total +24 +0 +6\n")
-        for level in ("1.0", "4.1"):  # `since` says what a level has
+        for level in ("1.0", "4.1"):  # `since` states the features of a level
             done = conformance(PACK, "--feature-level", level)
             self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        # What one model is held to is not what the next one gets.
+        # The accuracy required of one model does not carry over to the next.
         self.assertEqual(conformance(PACK, "--filter", "^(feature_levels|quantize)/").returncode, 0)
         judged = judge("--filter", "^(top_k1/examples|feature_levels)/")
         self.assertEqual(judged.returncode, 3)
@@ -230,7 +230,7 @@ class RunnerTest(unittest.TestCase):
         self.assertGreater(len(implemented), 90)
         described = {op["type"] for path in PACK.rglob("*.json") if path.name != "expected.json"
                      for op in json.loads(path.read_text(encoding="utf-8"))["dispatchables"].values()}
-        described.add("DML_OPERATOR_SCATTER_ELEMENTS")  # under its older name
+        described.add("DML_OPERATOR_SCATTER_ELEMENTS")  # under the field's older name
         self.assertEqual({o for o in implemented if f"DML_OPERATOR_{o}" not in described}, set())
 
     def test_finds_the_pack_from_anywhere(self):

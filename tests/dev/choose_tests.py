@@ -15,7 +15,8 @@ import re
 import sys
 
 Choice = collections.namedtuple("Choice", "plain tests cases reasons")
-# What a path asks for besides the tests of its folder, of the first pattern that fits. Tests are patterns of names.
+# Tests for changed paths, in addition to the tests of their folder; the first pattern that matches decides.
+# Tests are patterns of names.
 RULES = [
     ("src/*.md", ["docs_links_test"], "documentation"),
     ("src/ops/*/cuda/*", ["ops_cuda_module_test", "ops_element_machine_test"], "compiled, but run on GPUs alone"),
@@ -46,7 +47,7 @@ RULES = [
     ("debian/*", [], "packages (./dev package --test)"),
     (".gitignore", [], "nothing is built from it"),
 ]
-# Folders that many families include: what these include does not tell who uses a family.
+# Folders that many families include: including them does not show who uses a family.
 SHARED = {"common", "device", "numbers", "product"}
 ADD_TEST = re.compile(r"(?:anydml_add_test\(|add_test\(NAME )\s*([\w${}+]+)((?:[^()]|\([^()]*\))*)\)")
 
@@ -134,7 +135,7 @@ def gtest_filter(cases):
     return ":".join(f"Families/CasesOf.*/{name}" for name in sorted(cases))
 
 
-# What tests that are no executables of their own name run.
+# The programs that tests without an executable of the same name run.
 TARGETS = [("python_*", "anydml_python_package"), ("demo", "anydml-demo"), ("bench_test", "anydml-bench-worker"),
            ("conformance*", "anydml-cli"), ("cli_*", "anydml-cli"), ("onnx_node_tests", "anydml-cli"),
            ("operators_page_test", "anydml-cli"),

@@ -32,7 +32,7 @@ def parts(path, build):
 
 def choose(root, build, changed):
     changed = {os.path.realpath(os.path.join(root, name)) for name in changed}
-    # An include names the end of a path: "ops/operator.h", "describe.h".
+    # An include is matched with the end of a path: "ops/operator.h", "describe.h".
     headers = [name for name in changed if name.endswith((".h", ".inc"))]
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         compiled = {entry["file"] for entry in json.load(file)}

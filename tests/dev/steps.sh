@@ -1,9 +1,9 @@
-# The steps of `./dev test`, and what they share. Read by ./dev, whose functions it uses.
+# The steps of `./dev test` and their helpers. ./dev sources this file, which uses its functions.
 # shellcheck shell=bash
 
-# What every change must pass: 40 minutes on two cores.
+# Required for every change: 40 minutes on two cores.
 steps=(format plain inputs tidy-changed)
-# What a release must pass, too. fuzz uses the build of asan, no-simd that of plain.
+# Required in addition for a release. fuzz uses the build of asan, no-simd the build of plain.
 all_steps=(format plain asan fuzz no-simd tidy tsan aarch64)
 known_steps=(format plain inputs asan fuzz no-simd tidy-changed tidy tsan aarch64)
 times=build-times      # what the steps took, for ./dev times
@@ -37,7 +37,7 @@ step() {
       ;;
     plain)
       deps "${test_packages[@]}"
-      # A test looks at a page of `anydml bench` with it (some 100 MB); without it that test is skipped.
+      # One test opens a page of `anydml bench` with it (some 100 MB); without it that test is skipped.
       optional_deps chromium-headless-shell
       configure_plain
       timed build build plain
@@ -79,7 +79,7 @@ step() {
   esac
 }
 
-# tidy [PATTERN]: the files that the pattern finds, of those that are compiled.
+# tidy [PATTERN]: checks the compiled files that match the pattern.
 tidy() {
   deps "${test_packages[@]}" clang-tidy
   configure tidy
@@ -89,7 +89,7 @@ tidy() {
 
 tidy_changed() {
   local base=${BASE:-main} pattern
-  # On main itself, and where there is no main, as in a clone of one commit: the last 50 commits.
+  # On main itself, or without main (a clone of one commit): the last 50 commits.
   if [ -z "${BASE:-}" ] && [ "$(git rev-parse -q --verify main || git rev-parse HEAD)" = "$(git rev-parse HEAD)" ]; then
     base=$(git rev-list --first-parent -n 51 HEAD | tail -n 1)
   fi
@@ -100,9 +100,8 @@ tidy_changed() {
   [ -z "$pattern" ] || tidy "$pattern"
 }
 
-# aarch64: on such a machine with the native build and tests of plain, elsewhere cross-compiled; qemu emulates
-# the processors that the machine is not. SVE vectors have 128 (SVE2) or 256 bits, each with kernels of their
-# own.
+# aarch64: native on such a machine, with the build and tests of plain; elsewhere cross-compiled, and qemu
+# emulates other processors. SVE vectors have 128 (SVE2) or 256 bits, each with separate kernels.
 aarch64() {
   local preset=plain cpu test
   local -a cpus=("max,sve=off" "max,sve-max-vq=1" "max,sve-max-vq=2")
@@ -122,7 +121,7 @@ aarch64() {
   timed build build "$preset" "${tests[@]}" anydml-demo
   local folder=build-$preset
   for cpu in "${cpus[@]}"; do
-    # Each operator once, with every implementation.
+    # One case per operator, with every implementation.
     for test in "${tests[@]}"; do
       echo "dev: $test on $cpu"
       timed "$cpu" env QEMU_CPU="$cpu" ANYDML_ADAPTER=cpu ANYDML_TEST_BACKEND=cpu ANYDML_TEST_SECONDS=0 \
@@ -173,7 +172,7 @@ note_step() {
   for name in "${known_steps[@]}"; do grep "^$name " <<<"$lines" || true; done >"$times/steps"
 }
 
-# run_steps STEP...: each in a process of its own; continues after a failing one.
+# run_steps STEP...: runs each in a separate process; continues after failures.
 run_steps() {
   local name start line table="" failed=()
   local -a under
@@ -203,9 +202,9 @@ run_steps() {
   [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
 }
 
-# fuzz PRESET new|same TARGET SECONDS: new looks further each time, from the inputs that reached more before
-# (fuzz/corpus in the build folder); same tries what it tried the last time, as long as the tree is the same. Leaks are
-# looked for at the end: after every run that would take most of the time.
+# fuzz PRESET new|same TARGET SECONDS: "new" continues from the inputs that reached more code before
+# (fuzz/corpus in the build folder); "same" repeats the inputs of the last time as long as the tree is
+# unchanged. Leaks are checked at the end only: a check after every run would take most of the time.
 fuzz() {
   local preset=$1 inputs=$2 target=$3 seconds=$4 out=build-$1/fuzz found
   local -a options=()
@@ -214,7 +213,7 @@ fuzz() {
   if [ "$inputs" = new ]; then
     options+=("$out/corpus/$target" "fuzz/corpus/$target")
   else
-    # A folder's order depends on the file system.
+    # The order of files in a folder depends on the file system.
     options+=(-seed=1 -seed_inputs="$(printf '%s\n' "fuzz/corpus/$target"/* | paste -sd,)")
   fi
   echo "dev: fuzzing $target for $seconds s"
@@ -229,7 +228,7 @@ fuzz() {
   die "$target failed; again: $out/bin/fuzz_$target ${found:-(see $out/$target.log)}"
 }
 
-# fuzz_all PRESET new|same SECONDS TARGET...: as many at a time as there are jobs.
+# fuzz_all PRESET new|same SECONDS TARGET...: runs as many at a time as there are jobs.
 fuzz_all() {
   local preset=$1 inputs=$2 seconds=$3 target failed=0
   shift 3

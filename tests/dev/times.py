@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 
 BEGIN, END = "<!-- times: written by ./dev times --write -->\n", "<!-- /times -->\n"
 SLOW_TESTS, SLOW_FILES = 12, 8
-# Where a step builds; it may use another one's.
+# The step whose build a step uses; by default its own.
 FOLDERS = {"plain": "build-plain", "asan": "build-asan", "tsan": "build-tsan"}
 
 

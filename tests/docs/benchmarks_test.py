@@ -29,7 +29,7 @@ def check_facts(name, facts):
 
 def check_rows(rows, columns, explained):
     header = list(rows[0])
-    # Peers stand behind the best of them.
+    # Columns after "x best" are the peers.
     own = header[1:header.index("x best") + 1] if "x best" in header else header[1:]
     yield from (f"the column '{name}' is not explained" for name in own if name not in columns)
     for row in rows:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# hardening_test.sh READELF BUILD_DIR CONFIG SANITIZERS CMAKE: what makes an error in our libraries and programs
-# harder to exploit is in the files: read-only relocations, all bound at the start; no relocations in code; no stack
-# that can be executed; programs at random addresses; stack protectors; checked C functions. Nor do they look for
-# libraries where anybody may put some.
+# hardening_test.sh READELF BUILD_DIR CONFIG SANITIZERS CMAKE: checks the hardening of our libraries and
+# programs: read-only relocations, all bound at the start; no relocations in code; no executable stack;
+# programs at random addresses; stack protectors; checked C functions. They also must not search for libraries
+# in folders that anybody can write.
 set -euo pipefail
 readelf=$1 build=$2 config=$3 sanitizers=$4 cmake=$5
 failed=0
@@ -31,8 +31,9 @@ if [ -z "$sanitizers" ]; then
   [ "$config" = Debug ] || grep -qE '__[a-z]+_chk' <<<"$symbols" || complain libanydml.so "calls no checked C function"
 fi
 
-# check_runpath FILE TREE: every element of its RUNPATH (or RPATH) must be a folder of our libraries in the tree: with
-# the working directory, a folder above or one that is not there, anybody's libstdc++.so.6 might be loaded.
+# check_runpath FILE TREE: every element of its RUNPATH (or RPATH) must be a folder of our libraries in the
+# tree. From the working directory, a folder above or a missing folder, a foreign libstdc++.so.6 could be
+# loaded.
 check_runpath() {
   local path element folder
   path=$("$readelf" -dW "$1" | sed -nE 's/.*\((RUNPATH|RPATH)\).*\[(.*)\]$/\2/p')
@@ -46,7 +47,7 @@ check_runpath() {
   done < <(tr : '\n' <<<"$path")
 }
 
-# programs_under FOLDER: all ELF files but objects.
+# programs_under FOLDER: all ELF files except objects.
 programs_under() {
   local file
   while IFS= read -r file; do
@@ -54,7 +55,7 @@ programs_under() {
   done < <(find "$1" -name CMakeFiles -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print)
 }
 
-# check_tree FOLDER: all of it, and that there are some.
+# check_tree FOLDER: checks all of them, and that there are some.
 check_tree() {
   local file tree
   tree=$(realpath "$1")
@@ -68,6 +69,6 @@ check_tree() {
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/log"
 "$cmake" --install "$build" --prefix "$work/wheel" --component wheel >>"$work/log"
-# Nothing installed knows where it was built.
+# No installed file contains the path where it was built.
 for tree in "$build" "$work/prefix" "$work/wheel"; do check_tree "$tree"; done
 exit $failed

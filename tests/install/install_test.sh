@@ -9,7 +9,7 @@ flags=()
 [ -z "$sanitize" ] || flags=(-fsanitize="$sanitize")
 
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
-# Moved after installing: nothing in the package may remember the prefix.
+# Moved after installing: the package must not contain the prefix.
 mv "$prefix" "$work/moved"
 prefix=$work/moved
 
@@ -29,7 +29,7 @@ export PKG_CONFIG_PATH=$libdir
 echo "== the folders of a NuGet package"
 "$cmake" --install "$build" --component nuget --prefix "$work/nuget" >>"$work/install.log"
 libraries=$(dirname "$(find "$work/nuget/bin" -name libdirectml.so)")
-# No other include folder: what DirectX-Headers needs is found, too.
+# No other include folder: the package's own DirectX-Headers must be found.
 "$cxx" -std=c++17 "${flags[@]}" "$source/main.cpp" -o "$work/nuget_consumer" -I "$work/nuget/include" \
   -L "$libraries" -ldirectml -ld3d12 -ldxcore -ldxgi -lanydml
 LD_LIBRARY_PATH=$libraries "$work/nuget_consumer"

@@ -1,4 +1,4 @@
-// Says that it was loaded.
+// Reports that it was loaded.
 #include <cstdio>
 
 namespace {

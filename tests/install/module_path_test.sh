@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# module_path_test.sh BUILD_DIR DECOY: libanydml_cuda.so is taken from the folder of libanydml.so or from where
-# ANYDML_CUDA_MODULE says, and from nowhere else; one that is missing, broken or of another version is told. DECOY is one that says that it was loaded.
+# module_path_test.sh BUILD_DIR DECOY: libanydml_cuda.so is loaded from the folder of libanydml.so or from the
+# path in ANYDML_CUDA_MODULE, and from nowhere else. A missing or broken module, or one of another version, is
+# reported. DECOY is a module that reports that it was loaded.
 set -euo pipefail
 build=$1 decoy=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# Our libraries, without the module.
+# Our libraries without the module.
 mkdir "$work/lib" "$work/elsewhere"
 cp -P "$build"/lib/lib{anydml,directml,d3d12,dxcore,dxgi}.so* "$work/lib"
 cp "$decoy" "$work/elsewhere/libanydml_cuda.so"
 cd "$work/elsewhere"
 
-# expect NAME TEXT [VARIABLE=VALUE...]: what `anydml adapters` says then; TEXT begins with ! when it must not.
+# expect NAME TEXT [VARIABLE=VALUE...]: the output of `anydml adapters` must contain TEXT, or, with a leading
+# !, must not contain it.
 expect() {
   local name=$1 text=$2 output wanted=0 found=0
   shift 2
@@ -32,7 +34,7 @@ expect 'a relative search path' "$work/lib/libanydml_cuda.so: cannot open" LD_LI
 expect 'by an absolute path' "$loaded" LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
 expect 'another version' "$PWD/libanydml_cuda.so is not of this version" LD_LIBRARY_PATH="$work/lib" \
   ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
-# Whatever is wrong with the module, the CPU is there.
+# Whatever is wrong with the module, the CPU adapter works.
 printf 'no library at all\n' > broken.so
 expect 'no library' "$PWD/broken.so: " LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$PWD/broken.so"
 expect 'another library' "$work/lib/libdxgi.so is not of this version" LD_LIBRARY_PATH="$work/lib" \

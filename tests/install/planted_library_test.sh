@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# planted_library_test.sh CMAKE BUILD_DIR READELF PYTHON: libraries that somebody puts into folders around ours are not
-# loaded: not from the repository or the build tree's root, not from the folders above an installed package or a wheel,
-# not from the working directory. What is planted is no library, so that the loader fails where it finds it.
+# planted_library_test.sh CMAKE BUILD_DIR READELF PYTHON: foreign libraries in folders around ours are not
+# loaded:
+# not from the repository or the build tree's root, not from the folders above an installed package or a
+# wheel,
+# not from the working directory. The planted files are not libraries, so that the loader fails if it finds
+# one.
 # PYTHON is empty when there is no package for it.
 set -euo pipefail
 cmake=$1 build=$2 readelf=$3 python=$4
@@ -12,7 +15,7 @@ failed=0 checked=0
 needed=$("$readelf" -dW "$build"/lib/*.so "$build/bin/anydml" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]$/\1/p' | sort -u)
 [ "$(wc -w <<<"$needed")" -ge 5 ] || { echo "only \"$needed\" are needed"; exit 1; }
 
-# plant FOLDER...: something under each of the names that our libraries and programs need.
+# plant FOLDER...: plants a file for each library name that our libraries and programs need.
 plant() {
   local folder name
   for folder in "$@"; do
@@ -22,14 +25,15 @@ plant() {
   done
 }
 
-# check NAME COMMAND...: works, whatever lies in the working directory.
+# check NAME COMMAND...: the command works, whatever is in the working directory.
 check() {
   local name=$1
   shift
   (cd "$work/planted" && "$@") </dev/null >"$work/log" 2>&1 || { echo "$name: $*"; cat "$work/log"; failed=1; }
 }
 
-# check_tree NAME FOLDER: the programs, packages and plugins in it, with something planted wherever ours are not.
+# check_tree NAME FOLDER: its programs, packages and plugins, with files planted in all folders that are not
+# ours.
 check_tree() {
   local name=$1 tree=$2 folder file
   while IFS= read -r folder; do
@@ -61,7 +65,7 @@ check_tree "a wheel in an environment" "$work/environment"
 
 [ $checked -ge 2 ] || { echo "only $checked programs, packages and plugins were found"; failed=1; }
 
-# That it is seen: where a library is looked for, what is planted breaks it.
+# The test can fail: a file planted in a searched folder breaks the program.
 if (cd "$work/planted" && LD_LIBRARY_PATH=$work/planted "$work/prefix/bin/anydml" adapters) >"$work/log" 2>&1; then
   echo "what is planted is loaded and does no harm: this test sees nothing"
   failed=1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# layering_test.sh SOURCE_DIR: data flows one way, so includes may point only downwards.
+# layering_test.sh SOURCE_DIR: data flows in one direction, so includes may point downwards only.
 set -euo pipefail
 cd "$1/src"
 failed=0
@@ -28,7 +28,8 @@ forbid() {
   done
 }
 
-# What each folder of src may include besides itself. A folder that is not here fails the test.
+# The folders that each folder of src may include besides itself. A folder that is missing here fails the
+# test.
 declare -A allowed=(
   [base]=""
   [schema]="base"
@@ -43,7 +44,7 @@ declare -A allowed=(
   [onnx]="base client"
   [ort]="base client onnx"
 )
-# Clients outside of src; "anydml" is the command line's own folder.
+# Clients outside src; "anydml" is the command line's own folder.
 declare -A clients=(
   [../tools]="anydml base schema client onnx"
   [../python/src]="base schema client onnx"
@@ -55,7 +56,7 @@ folders=(*/)
 folders=("${folders[@]%/}")
 names=" ${folders[*]} anydml common "
 
-# check_allowed FOLDER NAME...: FOLDER includes headers of no other folder than these and itself.
+# check_allowed FOLDER NAME...: FOLDER includes headers of these folders and of itself only.
 check_allowed() {
   local folder=$1 line top
   local may=" $2 ${folder##*/} "
@@ -77,11 +78,11 @@ done
 for folder in "${!clients[@]}"; do check_allowed "$folder" "${clients[$folder]}"; done
 [ -z "$(ls ../tools/common 2>/dev/null)" ] || fail "tools/common is src/client now"
 
-# What has nothing to do with Direct3D's and DirectML's interfaces does not see them.
+# Code unrelated to Direct3D's and DirectML's interfaces does not include them.
 for folder in base kernel graph ops backend; do forbid "$folder" d3d12.h DirectML.h; done
 
-# Families of operators. Kernels are a family's own: what several share is in ops/common, ops/device (plans for GPUs) and
-# its cuda/, ops/numbers (vector loops) or ops/product (sums of products).
+# Families of operators. Kernels are private to a family. Shared code is in ops/common, ops/device (plans for
+# GPUs) and its cuda/, ops/numbers (vector loops) or ops/product (sums of products).
 while IFS= read -r line; do
   file=${line%%:*}
   family=${file#ops/}
@@ -93,12 +94,13 @@ while IFS= read -r line; do
   fi
 done < <(includes ops)
 
-# What a GPU is told to do is planned without knowing which GPU.
+# Plans for GPUs do not depend on a particular GPU.
 for plan in ops/device/*.h ops/device/*.cc ops/*/*plan.h ops/*/*plan.cc; do
   if [ -e "$plan" ]; then forbid "$plan" 'ops/[a-z_]*/cuda' cuda; fi
 done
 
-# room FILE: its folder. A family of operators, its plans, its cpu/ and its cuda/ are four; folders in these count as them.
+# room FILE: its folder. A family of operators, its plans, its cpu/ and its cuda/ are four rooms; deeper
+# folders belong to these.
 room() {
   if [[ $1 =~ ^(ops/[a-z0-9_]+/(cpu|cuda))/ ]]; then
     echo "${BASH_REMATCH[1]}"
@@ -109,8 +111,8 @@ room() {
   fi
 }
 
-# edges FOLDER: pairs of rooms below FOLDER, the first of which includes the second. Tests, and what only they use, may
-# include anything.
+# edges FOLDER: pairs of rooms below FOLDER, the first of which includes the second. Tests and their helpers
+# may include anything.
 edges() {
   local line file header from to
   while IFS= read -r line; do
@@ -119,12 +121,12 @@ edges() {
     [[ $header == "$1"/*/* && ! $file =~ _test\.cc$|_test_|_cases\.|_support\.h$|attention_builder|graph_under_test|fused_graph ]] ||
       continue
     from=$(room "$file") to=$(room "$header")
-    # A family's rules may ask its own plans and kernels what they can do.
+    # A family's rules may use its own plans and kernels.
     [[ $from = "$to" || $to == "$from"/cpu || $to == "$from"/cuda || $to == "$from"/plan ]] || echo "$from $to"
   done < <(includes "$1") | sort -u
 }
 
-# no_circles NAME: what comes in has no circle.
+# no_circles NAME: the pairs on standard input have no cycle.
 no_circles() {
   local said
   said=$(tsort 2>&1 >/dev/null) || true

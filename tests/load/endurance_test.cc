@@ -1,4 +1,4 @@
-// A great many dispatches, long lists, one binding table for ever: counted exactly.
+// A great many dispatches, long lists, one binding table without end: all counted exactly.
 #include "dml/dml_test.h"
 #include "load/process_state.h"
 #include "support/graph_builder.h"
@@ -15,7 +15,7 @@ struct Increment {
   DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = {number.desc(), number.desc(), &one};
 };
 
-// An operator with what it works on.
+// An operator with its buffers.
 struct Dispatchable {
   ComPtr<IDMLCompiledOperator> op;
   std::vector<ComPtr<ID3D12Resource>> buffers;
@@ -58,7 +58,7 @@ class EnduranceTest : public DmlTest {
       h().UavBarrier();
     }
   }
-  // Executes the list, which stays closed, `times` more after CloseAndExecute.
+  // Executes the closed list `times` more after CloseAndExecute.
   void ExecuteAgain(int times) {
     ID3D12CommandList* const list = h().list();
     for (int i = 0; i < times; ++i) h().queue()->ExecuteCommandLists(1, &list);
@@ -84,7 +84,7 @@ TEST_F(EnduranceTest, AMillionDispatches) {
   ExecuteAgain(900);
   WaitForAll();
   const uint64_t late = MeasureProcess().heap;
-  EXPECT_LT(late, early + (64 << 10));  // not even a byte for each
+  EXPECT_LT(late, early + (64 << 10));  // not even a byte for each execution
   h().Reopen();
   EXPECT_EQ(h().Download<int32_t>(counter.buffers[0].Get(), 1)[0], 1000000);
 }
@@ -120,8 +120,8 @@ TEST_F(EnduranceTest, AListOfAHundredThousandDispatches) {
   }
 }
 
-// One compiled graph of several kernels with memory between them. Each run makes eight equal numbers one
-// larger: a run too many or too few, or one that sees another's memory, is seen.
+// One compiled graph of several kernels with memory between them. Each run adds one to eight equal numbers: a
+// missing or extra run, or one that reads another's memory, changes the result.
 TEST_F(EnduranceTest, AHundredThousandRunsOfAGraph) {
   constexpr int kPerList = 1000, kLists = 100;
   const Tensor eight(DML_TENSOR_DATA_TYPE_INT32, {1, 8}), one(DML_TENSOR_DATA_TYPE_INT32, {1, 1});
@@ -138,7 +138,7 @@ TEST_F(EnduranceTest, AHundredThousandRunsOfAGraph) {
   const auto graph = builder.Compile(h().dml());
   h().Initialize(graph.Get());
 
-  // To and fro between two buffers.
+  // Copies back and forth between two buffers.
   const ComPtr<ID3D12Resource> numbers[] = {h().Upload(std::vector<int32_t>(8)), h().CreateBuffer(32)};
   const auto temporary = h().CreateTemporary(graph.Get());
   const Bindings bindings[] = {Bindings({{numbers[0].Get()}}), Bindings({{numbers[1].Get()}})};
@@ -160,7 +160,7 @@ TEST_F(EnduranceTest, AHundredThousandRunsOfAGraph) {
   ExecuteAgain(kLists - kLists / 10);
   WaitForAll();
   const ProcessState late = MeasureProcess();
-  EXPECT_LT(late.heap, early.heap + (64 << 10));  // not even a byte for each
+  EXPECT_LT(late.heap, early.heap + (64 << 10));  // not even a byte for each execution
   EXPECT_EQ(late.objects, early.objects);
   h().Reopen();
   EXPECT_EQ(h().Download<int32_t>(numbers[0].Get(), 8), std::vector<int32_t>(8, kLists * kPerList));

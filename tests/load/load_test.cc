@@ -1,6 +1,6 @@
 // Sixteen threads on eight queues create, compile, bind, dispatch and destroy operators and graphs: every
-// result is right, and nothing is held on to. ANYDML_LOAD_SECONDS says for how long, ANYDML_LOAD_CSV where
-// the samples go.
+// result is right, and no memory is lost. ANYDML_LOAD_SECONDS sets the duration, ANYDML_LOAD_CSV the file for
+// the samples.
 #include <malloc.h>
 #include <windows.h>
 
@@ -38,15 +38,15 @@ constexpr int kQueues = 8;
 constexpr int kSamples = 40;
 constexpr int kGraphs = 24;
 
-// Something to run, again and again.
+// Work that is run repeatedly.
 class Work {
  public:
   virtual ~Work() = default;
-  // Throws when the result is wrong.
+  // Throws if the result is wrong.
   virtual void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const = 0;
 };
 
-// A problem with its result, which is computed as exactly as the device's implementation declares.
+// A problem with its result, compared with the accuracy that the device's implementation declares.
 class OperatorWork final : public Work {
  public:
   OperatorWork(testing::Case problem, ID3D12Device* device) : problem_(std::move(problem)) {
@@ -104,7 +104,7 @@ class GraphWork final : public Work {
   std::vector<Bytes> expected_;
 };
 
-// Waits as a Windows program does, for everything that is on the queue.
+// Waits as a Windows program does, for everything on the queue.
 void WaitWithEvent(ID3D12Device* device, ID3D12CommandQueue* queue) {
   ComPtr<ID3D12Fence> fence;
   Check(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)), "CreateFence");
@@ -118,8 +118,8 @@ void WaitWithEvent(ID3D12Device* device, ID3D12CommandQueue* queue) {
 class Load {
  public:
   Load() {
-    // Work is done on these threads, too: which of many arenas each gets, and how full they become, would be
-    // taken for growth.
+    // These threads allocate, too: variation in their assignment to many malloc arenas would look like
+    // growth.
     mallopt(M_ARENA_MAX, 1);
     Check(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)), "D3D12CreateDevice");
     D3D12_COMMAND_QUEUE_DESC desc = {};
@@ -137,12 +137,12 @@ class Load {
       work_.push_back(
           std::make_unique<GraphWork>(testing::TestSeed() + static_cast<uint64_t>(i), device_.Get()));
     }
-    // Operators and graphs at the same time, in an order that is the same every time.
+    // Operators and graphs at the same time, in an order that is the same in every run.
     std::mt19937_64 random(testing::TestSeed());
     std::shuffle(work_.begin(), work_.end(), random);
   }
 
-  // Takes its samples while no thread works. `more` is done in every round, too.
+  // Takes its samples while no thread works. `more` is called in every round, too.
   template <typename More>
   std::vector<Sample> Run(double seconds, More more) {
     WarmUp();
@@ -161,7 +161,7 @@ class Load {
   const std::string& error() const { return error_; }
 
  private:
-  // Queues keep room for the largest of what they were given: every one gets everything once.
+  // Queues keep memory for the largest item they were given: every queue gets every item once.
   void WarmUp() {
     std::vector<std::thread> threads;
     for (auto& queue : queues_) {
@@ -230,7 +230,8 @@ TEST(Load, EverythingIsRightAndNothingGrows) {
             << " bytes a round would have been seen\n";
 }
 
-// The test itself: 100 bytes a round are found, in an ordinary short run. ThreadSanitizer has fewer rounds.
+// Tests the test: finds a leak of 100 bytes a round in an ordinary short run. ThreadSanitizer has fewer
+// rounds.
 TEST(Load, ALeakIsFound) {
   constexpr size_t kLeak = kThreadSanitizer ? 1000 : 100;
   std::mutex mutex;
@@ -245,13 +246,13 @@ TEST(Load, ALeakIsFound) {
     });
     ASSERT_EQ(load.error(), "");
   }
-  // What is near the smallest may be hidden by what else comes and goes.
+  // Leaks near the smallest one may be hidden by other variation.
   if (SmallestLeak(samples, kHeap) > kLeak / 2)
     GTEST_SKIP() << "too slow: only " << leaked.size() << " rounds";
   EXPECT_NE(FindGrowth(samples, kHeap), "");
 }
 
-// And in samples made up, of the size of a long run.
+// And in synthetic samples, as large as those of a long run.
 TEST(Load, GrowthIsToldFromNoise) {
   const auto samples = [](double leak_per_round) {
     std::vector<Sample> result;

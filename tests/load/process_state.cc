@@ -10,7 +10,7 @@
 
 #include <anydml.h>
 
-// Of the sanitizers; GCC does not bring the header that declares it.
+// A function of the sanitizers; GCC does not provide the header that declares it.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace anydml::test {

@@ -1,4 +1,4 @@
-// What a process holds on to, and whether that grows.
+// The resources that a process holds, and whether they grow.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace anydml::test {
 struct ProcessState {
   uint64_t objects = 0;      // AnyDmlGetLiveObjectCount
   uint64_t descriptors = 0;  // open files
-  uint64_t heap = 0;         // bytes that are allocated (by the sanitizer's count, where there is one)
-  uint64_t resident = 0;     // bytes of memory that the process has
+  uint64_t heap = 0;         // allocated bytes (by the sanitizer's count, if there is one)
+  uint64_t resident = 0;     // resident memory in bytes
 };
 ProcessState MeasureProcess();
 
@@ -21,28 +21,27 @@ struct Sample {
   ProcessState state;
 };
 
-// What may grow between the second quarter of the samples and the last one: the first is still
-// warming up. A leak of L bytes a round is found when it is over `per_round` and lasts for
-// slack / (L - per_round) rounds.
+// The growth that is allowed between the second quarter of the samples and the last one; the first quarter is
+// warm-up. A leak of L bytes a round is found if L exceeds `per_round` and lasts for slack / (L - per_round)
+// rounds.
 struct Allowance {
   const char* name;
   uint64_t ProcessState::*member;
   double slack;
   double per_round;
 };
-// Counts are exact, as nothing runs when a sample is taken. Allocated bytes differ by what the threads of
-// queues keep for later, of every size a few pieces: 40 KiB more between medians on two processors that are
-// busy otherwise, until there is some of every size; the process's memory comes and goes in larger pieces (60
-// KiB).
+// Counts are exact, because nothing runs when a sample is taken. Allocated bytes vary by the memory that
+// queue threads keep for later, a few pieces of every size: up to 40 KiB between medians on two otherwise
+// busy processors, until each size occurs; the process's memory varies in larger pieces (60 KiB).
 inline constexpr Allowance kObjects = {"live objects", &ProcessState::objects, 0, 0};
 inline constexpr Allowance kDescriptors = {"open files", &ProcessState::descriptors, 0, 0};
 inline constexpr Allowance kHeap = {"allocated bytes", &ProcessState::heap, 64 << 10, 2};
 inline constexpr Allowance kResident = {"resident bytes", &ProcessState::resident, 2 << 20, 8};
 
-// A sentence about what grew too much; empty when nothing did. Quarters count by their medians.
+// A message about excessive growth; empty if there is none. Quarters are compared by their medians.
 std::string FindGrowth(const std::vector<Sample>& samples, const Allowance& allowance);
 
-// The smallest leak, in bytes a round, that FindGrowth would have found.
+// The smallest leak, in bytes per round, that FindGrowth would have found.
 double SmallestLeak(const std::vector<Sample>& samples, const Allowance& allowance);
 
 // One line per sample.

@@ -19,8 +19,8 @@ import make_report
 ANYDML = sys.argv[1]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
-# The report in a frame of a given width, and what it looks like in there. The report itself
-# allows no scripts; the page around it may look into the frame.
+# A picture of the report in a frame of a given width, and its layout there. The report itself allows no
+# scripts; the page around it may look into the frame.
 WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><body style="margin:0">
 <iframe id="frame" style="border:0;width:%(width)dpx;height:900px" srcdoc="%(page)s"></iframe>
 <script>
@@ -75,7 +75,7 @@ def run_browser(browser, folder, *arguments):
                "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile",
                *arguments]
     if os.geteuid() == 0:
-        command.insert(1, "--no-sandbox")  # which Chromium asks for there
+        command.insert(1, "--no-sandbox")  # Chromium requests this one
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 

@@ -4,12 +4,12 @@ import json
 import re
 import subprocess
 
-# A sweep of three lengths and two Ks, and peers for two thread counts, one of which lacks somebody.
+# A sweep of three lengths and two Ks, and peers for two thread counts, one of which lacks a peer.
 LENGTHS, KS, THREADS = (64, 640, 6400), (2, 20), (1, 2)
-# Of each of our cases: by the device's clock and end to end; and the floor.
+# For each of our cases: by the device's clock and end to end; and the floor.
 OURS = 2
 MACHINE = "a machine of 1981 & its twin, 2 processors"
-# What a name may do to a page.
+# Names that try to inject markup.
 HOSTILE = "<b>&\"'</b><script>document.title='run'</script>"
 
 
@@ -32,14 +32,15 @@ def peer_records():
     return records
 
 
-# (panels, their points, points of the distances) of each section, in their order.
+# (panels, their points, points of the ratios) of each section, in order.
 EXPECTED = [
-    # Over the length: a panel for each K, and one with ours (and one floor) for every K; floors are points, too.
+    # Over the length: a panel per K, and one with our results (and one floor) for every K; floors are points,
+    # too.
     (1 + len(KS), (1 + len(KS)) * len(LENGTHS) + len(KS) * len(LENGTHS) * (OURS + 1), len(KS) * len(LENGTHS) * OURS),
     # Ours, the floor and torch have 6 cases; the other peer has those with K 1.
     *((1 + 3, (1 + 3) * 2 + 6 * 3 + 2, 6 * 2 + 2 + 1) for _ in THREADS),
 ]
-# One for each section: the small multiples of one operator and type.
+# One per section: the small multiples of one operator and type.
 FIGURES = len(EXPECTED)
 
 

@@ -20,7 +20,7 @@ class MarkupTest(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             cls.page = make_report.make_report(ANYDML, pathlib.Path(folder))
-        # Written so that a strict parser takes it, which finds every tag that is not closed.
+        # The page is parsed as XML, which finds every tag that is not closed.
         cls.root = xml.etree.ElementTree.fromstring(cls.page[cls.page.index("<html"):])
 
     def elements(self, tag, within=None):

@@ -8,7 +8,7 @@
 
 namespace anydml::abacus {
 
-// The place of the bytes at an address of the device; addresses of the host are returned unchanged.
+// The location of the bytes at a device address; host addresses are returned unchanged.
 std::byte* Behind(const std::byte* address);
 
 void RegisterSoftmax(Column* column);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kAlignment = uint64_t{64} << 10, kMemoryBytes = uint64_t{64} << 30;
 
-// Addresses of the device, which are inaccessible, and the bytes behind them.
+// Device addresses, which are inaccessible, and the bytes behind them.
 class AddressSpace {
  public:
   AddressSpace() : device_(Map(PROT_NONE)), bytes_(Map(PROT_READ | PROT_WRITE)) {}

@@ -1,4 +1,4 @@
-// Kernels of the host on the memory of a device that only a runner can touch.
+// Host kernels on the memory of a device that only a runner can access.
 #include "backend/host_runner.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace anydml {
 namespace {
 
-// The device's memory is `bytes`, at addresses that are never read through.
+// The device's memory is `bytes`, at addresses that must never be dereferenced.
 class FakeDevice final : public HostRunner {
  public:
   std::byte* address(size_t offset) const { return reinterpret_cast<std::byte*>(kBase + offset); }

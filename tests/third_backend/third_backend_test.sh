@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# third_backend_test.sh ANYDML MODULE: a backend that has only some implementations is a whole adapter.
+# third_backend_test.sh ANYDML MODULE: a backend with only some implementations is a complete adapter.
 set -euo pipefail
 anydml=$1
 export ANYDML_OTHER_MODULE=$2
