@@ -151,7 +151,7 @@ void CallWorker::BindTensors() {
   std::array<DML_BUFFER_BINDING, 4> buffers;
   std::array<DML_BINDING_DESC, 4> bindings = {};
   const UINT count = source_.Between(0, 4);
-  const bool arrays = source_.OneIn(4);  // as an initializer's inputs are
+  const bool arrays = source_.OneIn(4);  // as for an initializer's inputs
   for (UINT i = 0; i < count; ++i) buffers[i] = AnyBinding(&keep[i]);
   const DML_BUFFER_ARRAY_BINDING array = {count, buffers.data()};
   for (UINT i = 0; i < count; ++i) {
@@ -208,7 +208,7 @@ void CallWorker::Residency() {
 void CallWorker::RunChecked() {
   const auto dml = Place(shared_.dml).Get();
   if (dml == nullptr) return;
-  ComPtr<ID3D12Device> d3d;  // the device for which it was made, which need not be the present one
+  ComPtr<ID3D12Device> d3d;  // the device for which it was made, which may differ from the present one
   if (FAILED(dml->GetParentDevice(IID_PPV_ARGS(&d3d)))) return;
   CheckedRun(source_, d3d.Get(), dml.Get());
 }

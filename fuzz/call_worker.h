@@ -10,7 +10,7 @@ class CallWorker {
   CallWorker(ByteSource source, SharedObjects* shared, OwnObjects* own)
       : source_(source), shared_(*shared), own_(*own) {}
 
-  // Calls until the input is used up.
+  // Makes calls until the input is used up.
   void Run();
 
  private:
@@ -47,7 +47,7 @@ class CallWorker {
   void Residency();
   void RunChecked();
 
-  // Sometimes a null pointer instead.
+  // Sometimes returns a null pointer instead.
   template <typename T, size_t kCount>
   ComPtr<T> Any(const Slots<T, kCount>& slots) {
     return source_.OneIn(32) ? nullptr : slots[source_.Byte() % kCount].Get();

@@ -51,7 +51,7 @@ void CallWorker::Run() {
 
 namespace {
 
-constexpr size_t kMaxBytes = 512;  // of calls: a run takes milliseconds
+constexpr size_t kMaxBytes = 512;  // for calls: a run takes milliseconds
 
 void Run(ByteSource source) {
   const uint32_t thread_count = source.OneIn(3) ? source.Between(2, 3) : 1;
@@ -59,7 +59,7 @@ void Run(ByteSource source) {
   {
     SharedObjects shared;
     std::vector<OwnObjects> own(thread_count);
-    // Creates all devices and queues first, so that few bytes lead far; then one thread's calls.
+    // Creates all devices and queues first, so that short inputs reach far; then makes one thread's calls.
     const uint8_t first[] = {0, 0, 0, 1, 2, 3, 5, 7};
     CallWorker({first, sizeof(first)}, &shared, &own[0]).Run();
     const auto prologue = source.Take(shared_bytes);

@@ -109,7 +109,7 @@ void Execute(Objects& objects) {
   ID3D12CommandList* const lists[] = {objects.list.Get()};
   objects.queue->ExecuteCommandLists(1, lists);
   Objects::Check(objects.queue->Signal(objects.fence.Get(), 1));
-  // Many short waits, so that a machine that was suspended for a while does not count as a hang.
+  // Many short waits, so that suspending the machine for a while does not count as a hang.
   bool ended = false;
   for (int i = 0; i < 40 && !ended; ++i) ended = WaitFor(objects.fence.Get(), 1, 500);
   Require(ended, "a valid dispatch did not end");

@@ -26,11 +26,11 @@ CONFIGURE = [
 ]
 SECONDS = 900  # for one target
 
-# What inputs of decisions begin with.
+# First bytes of random inputs, for targets whose inputs encode decisions.
 DECISIONS = {"create_operator": b"", "operators": b"", "calls": b"", "graph": b"", "onnx": b"\xff"}
 RANDOM_INPUTS = {"onnx": 10000}  # others: a thousand
 
-# Why no fuzzer reaches a file: the first part of a path that fits.
+# Why no fuzzer reaches a file: the first matching part of a path decides.
 REASONS = {
     "src/backend/cuda/": "needs a GPU: tests of ./dev gpu",
     "src/cuda_module.cc": "needs a GPU: tests of ./dev gpu",
@@ -76,7 +76,7 @@ def random_inputs(target):
     folder.mkdir(parents=True)
     source = random.Random(1)
     for i in range(RANDOM_INPUTS.get(target, 1000) if target in DECISIONS else 0):
-        # Small numbers are the usual choices.
+        # Small numbers are the most frequent choices.
         decisions = bytes(source.choice((source.randrange(256), source.randrange(8)))
                           for _ in range(source.randrange(20, 400)))
         (folder / f"{i:05}").write_bytes(DECISIONS[target] + decisions)
@@ -104,7 +104,7 @@ def lines_of(target, profile):
     exported = json.loads(run(command, capture_output=True).stdout)
     result = {}
     for entry in exported["data"][0]["files"]:
-        path = (ROOT / "src" / entry["filename"]).resolve()  # that of a SIMD target's is relative
+        path = (ROOT / "src" / entry["filename"]).resolve()  # the path of a SIMD target's file is relative
         if path.is_relative_to(ROOT / "src"):
             lines = entry["summary"]["lines"]
             result[str(path.relative_to(ROOT))] = (lines["count"], lines["covered"])
@@ -135,7 +135,7 @@ def main():
             reached[path] = max(covered, reached.get(path, 0))
         used = {path: covered for path, (_, covered) in files.items() if covered > 0}
         print(f"| `{target}` | {len(used)} | {sum(used.values())} |", flush=True)
-    # Headers are reached through these.
+    # Only sources are listed, because they reach the headers.
     tests = ("_test", "_cases", "_for_tests", "expect_values")
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.cc") if not path.stem.endswith(tests)}
     missing = sorted(path for path in sources if reached.get(path, 0) == 0 and lines.get(path) != 0)

@@ -1,5 +1,5 @@
-// CreateOperator on arbitrary descriptions of all operators, at every feature level: the answer must always
-// be clear, and accepted operators must compile.
+// CreateOperator with arbitrary descriptions of all operators, at every feature level: the result must always
+// be well-defined, and accepted operators must compile.
 #include "fuzz.h"
 
 #include <array>
@@ -54,7 +54,7 @@ void CheckProperties(const DML_BINDING_PROPERTIES& properties) {
 }
 
 void Compile(ByteSource& source, IDMLDevice* device, IDMLOperator* op) {
-  // All values of the type: one bit more than the flags that there were originally.
+  // All values of the type: one more bit than there were flags originally.
   const auto flags = static_cast<DML_EXECUTION_FLAGS>(source.Between(0, 7));
   ComPtr<IDMLCompiledOperator> compiled;
   const HRESULT result = device->CompileOperator(op, flags, IID_PPV_ARGS(&compiled));

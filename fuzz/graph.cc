@@ -1,5 +1,5 @@
-// CompileGraph: arbitrary nodes and edges must get a clear answer, and valid graphs must give what their
-// operators give one by one.
+// CompileGraph: arbitrary nodes and edges must give a well-defined result, and valid graphs must give the
+// results of their separate operators.
 #include "fuzz.h"
 
 #include <array>
@@ -32,7 +32,7 @@ test::DmlHarness& Harness() {
   return *harness;
 }
 
-// Devices read the passes to skip when they are created.
+// Devices read the list of disabled passes when they are created.
 test::DmlHarness& HarnessWithout(const std::string& passes) {
   static std::map<std::string, std::unique_ptr<test::DmlHarness>> harnesses;
   std::unique_ptr<test::DmlHarness>& harness = harnesses[passes];
@@ -149,10 +149,10 @@ void Hostile(ByteSource source) {
   Require(AnyDmlGetLiveObjectCount() == alive, "objects left behind");
 }
 
-// Of all operators, without passes that change layouts or make constants, because these change the order of
-// additions.
+// Uses all operators, without the passes that change layouts or make constants, because these change the
+// order of additions.
 void Valid(ByteSource source) {
-  ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
+  ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' checks
   constexpr const char* kWithout[] = {"",         "all",        "fold", "views",
                                       "products", "activation", "fuse", "layouts"};
   const uint64_t seed = source.LongWord();

@@ -9,7 +9,7 @@ using testing::DescBuilder;
 using testing::FieldSpec;
 using testing::TensorSpec;
 
-// Longer arrays are absurd for the library; tests/schema tests the limits themselves.
+// Longer arrays count as absurd for the library; tests/schema tests the limits themselves.
 constexpr uint32_t kMaxWords = 8;
 constexpr uint32_t kMaxTensors = 1u << 16;
 
@@ -103,7 +103,7 @@ DescBuilder Spoiled(ByteSource& source, const OperatorSchema& schema, FeatureLev
   DescBuilder builder =
       depth > 0 && !source.OneIn(4) ? DescBuilder::Fused(schema, level) : DescBuilder(schema, level);
   const auto fields = static_cast<uint32_t>(schema.fields.size());
-  // Valid changes first, because they need a valid description.
+  // Valid changes come first, because they need a valid description.
   for (uint32_t i = source.Between(0, 4); i > 0; --i) {
     RefineTensors(source, source.Between(0, fields - 1), &builder);
   }
@@ -121,7 +121,7 @@ void SpoilField(ByteSource& source, size_t index, FeatureLevel level, int depth,
   FieldSpec& field = builder->field(index);
   if (source.OneIn(5)) {
     field.null = !field.null;
-    // A description that was absent must be made.
+    // Creates a description that was absent.
     if (!field.null && builder->schema().fields[index].type == FieldType::kOperatorDesc &&
         field.fused.empty() && depth < 3) {
       field.fused.push_back(Spoiled(source, AnyOperator(source), level, depth + 1));
@@ -152,7 +152,7 @@ void FitArrays(DescBuilder* builder) {
     if (schema.fields[i].count_field < 0) continue;
     uint32_t& count = builder->field(static_cast<size_t>(schema.fields[i].count_field)).words[0];
     const bool tensors = schema.fields[i].type == FieldType::kTensorArray;
-    if (tensors && count > 64 && count <= kMaxTensors) count = 64;  // enough to be slow
+    if (tensors && count > 64 && count <= kMaxTensors) count = 64;  // enough to make it slow
     if (count > (tensors ? kMaxTensors : kMaxWords)) continue;
     if (!field.tensors.empty()) field.tensors.resize(count, TensorSpec(field.tensors[0]));
     if (!field.fused.empty()) field.fused.resize(count, DescBuilder(field.fused[0]));

@@ -1,4 +1,5 @@
-// Operator descriptions from bytes: a valid one of any operator, broken in as many places as the input says.
+// Operator descriptions from bytes: a valid one of any operator, broken in as many places as the input
+// specifies.
 #pragma once
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-// The reader of JSON models: any text must give a model or an error with a position. An operator that was
-// read means the same as C structs.
+// The reader of JSON models: any text must give a model or an error with a position. An operator read from
+// JSON must mean the same as one read from C structs.
 #include "fuzz.h"
 
 #include "anydml/model/model.h"
@@ -12,8 +12,8 @@ namespace {
 
 using client::JsonValue;
 
-// Only files of this folder are read. Valid numbers that make the reader fill megabytes are excluded; those
-// that it must refuse are not.
+// The reader only gets files of this folder. Valid numbers for which it would fill megabytes are excluded;
+// numbers that it must refuse are included.
 bool IsHarmless(const JsonValue& value) {
   for (size_t i = 0; i < value.elements.size(); ++i) {
     const JsonValue& element = value.elements[i];

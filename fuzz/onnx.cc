@@ -1,6 +1,6 @@
-// ONNX files: any bytes must give a model or an error; a model must survive being written again, and is
-// inspected as by `anydml check`, which follows every node. After a byte with which no file begins, the input
-// encodes a structured model (onnx_model.h); of these, small ones are run.
+// ONNX files: any bytes must give a model or an error. A model must survive being written again, and is
+// inspected as by `anydml check`, which follows every node. If the first byte is one with which no file
+// begins, the rest encodes a structured model (onnx_model.h); small ones of these are run.
 #include "fuzz.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void Run(std::span<const uint8_t> file) {
   Require(inspected.ok() || !inspected.message().empty(), "an error without a sentence");
 }
 
-// The number of iterations of a Loop may be computed.
+// The number of iterations of a Loop may be computed at run time.
 bool IsSmall(const onnx::Model& model) {
   onnx::ModelReport report;
   if (!onnx::InspectModel(model, {}, &report).ok() || !report.names_only.empty() ||
@@ -50,7 +50,7 @@ bool IsSmall(const onnx::Model& model) {
          std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), has_loop);
 }
 
-// Without the debug layer, a model of a single part runs in another way.
+// Without the debug layer, a model with a single part takes another path.
 client::Session* SessionWith(bool debug) {
   static std::unique_ptr<client::Session> sessions[2];
   std::unique_ptr<client::Session>& session = sessions[debug ? 1 : 0];

@@ -19,7 +19,7 @@ constexpr ElementType kTypes[] = {ElementType::kFloat,   ElementType::kFloat,  E
                                   ElementType::kFloat16, ElementType::kBool,   ElementType::kUInt8,
                                   ElementType::kInt8,    ElementType::kDouble, ElementType::kUInt32};
 
-// Small, because legitimately large models would take long.
+// Small, because valid large models would take long.
 Shape AnyShape(ByteSource& source) {
   Shape shape(source.Between(0, 4));
   for (int64_t& size : shape) size = source.OneIn(16) ? source.Between(0, 9) : source.Between(1, 4);
@@ -43,7 +43,7 @@ size_t CountOf(const Shape& shape) {
   return count;
 }
 
-// With few distinct elements, since bytes are better spent elsewhere.
+// With few distinct elements, because bytes have more effect elsewhere.
 Tensor AnyTensor(ByteSource& source, ElementType type, const Shape& shape) {
   const std::vector<int64_t> few = AnyNumbers(source, source.Between(1, 4));
   std::vector<int64_t> elements(CountOf(shape));
@@ -74,7 +74,7 @@ class Maker {
   // Usually an existing value.
   std::string AnyValue() {
     if (values_.empty() || source_.OneIn(32)) return source_.OneIn(2) ? "" : "nothing";
-    // The latest ones more often, so that nodes depend on each other.
+    // Later values are more likely, so that nodes depend on each other.
     const auto last = static_cast<uint32_t>(values_.size() - 1);
     return values_[last - std::min(last, source_.Between(0, 5))];
   }
@@ -99,7 +99,7 @@ class Maker {
       output.type = Type();
       graph->outputs.push_back(output);
     }
-    values_.resize(outside);  // invisible outside
+    values_.resize(outside);  // invisible outside the body
   }
 
   NodeProto AnyNode(int depth) {

@@ -13,10 +13,10 @@ namespace anydml::fuzz {
 namespace {
 
 void Run(ByteSource source) {
-  // Expectations of the tests' helpers report, then end the process.
+  // The test helpers' checks report, then end the process.
   ::testing::GTEST_FLAG(break_on_failure) = true;
 #if ANYDML_HAVE_HIGHWAY
-  // One per input: five times as many inputs cover as much.
+  // One target per input: checking all targets takes five times as long and covers as much.
   const auto target = source.Any(hwy::SupportedAndGeneratedTargets());
 #else
   source.Byte();  // so that an input means the same problem everywhere

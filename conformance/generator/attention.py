@@ -91,7 +91,7 @@ class Problem:
     def mask_type(self):
         return MASK_TYPE + {None: "NONE", "HIDDEN": "KEY_SEQUENCE_LENGTH"}.get(self.mask, self.mask)
 
-    # ---- what comes out
+    # ---- outputs
 
     def shows(self, arrays, b, h, q, k):
         if not self.mask:
@@ -122,7 +122,7 @@ class Problem:
         def row(arrays, name, b, h, r, c):
             if r >= before(b):
                 return new_row(arrays, name, b, h, r - before(b), c)
-            # With lengths the past is what the present outputs hold.
+            # With lengths, the present outputs hold the past.
             return float(elements.UNTOUCHED) if self.lengths else arrays[f"Past{name}Tensor"][b, h, r, c]
 
         def weights(arrays, b, h, q):
@@ -200,7 +200,7 @@ def groups():
     for name, claim, given in COMMON:
         first.add(name, claim, Problem(**given).make,
                   strided=name in ("plain", "stacked-query-key-value", "everything"))
-        # One tensor has as many heads of queries as of keys.
+        # In a stacked tensor, queries have as many heads as keys.
         heads = 2 if given.get("stacked", "").startswith("Query") else 4
         second.add(name, claim, Problem(heads=heads, key_heads=2, **given).make, FLOATS[:1],
                    strided=name in ("plain", "everything"))

@@ -77,7 +77,7 @@ AGREEMENTS = [
                        ("T", "InputTensor OutputSequenceTensor")]),
     (r"MULTIHEAD_ATTENTION1?", [("T", "QueryTensor KeyTensor"), ("T", "QueryTensor OutputTensor")]),
 ]
-# Outputs of these have the sizes that one gives them, or may end earlier.
+# These outputs have the sizes that one value gives, or end earlier.
 FREE_SIZES = (r"RESAMPLE.*|RANDOM_GENERATOR|FILL_VALUE_.*|DIAGONAL_MATRIX|FOLD|ONE_HOT|SLICE_GRAD|ROI_ALIGN1?"
               r"|AVERAGE_POOLING_GRAD|MAX_UNPOOLING")
 ZERO = {"Strides": "A stride is 0.", "Dilations": "A dilation is 0.", "WindowSize": "A window is empty.",
@@ -158,7 +158,7 @@ def beyond_the_tables(base):
             name: Tensor(missing, other.sizes) for name, other in base.tensors.items()
             if other.data_type == tensor.data_type}
     _, most = dimension_counts(base.operator, table_field(field))
-    if most == 8:  # no tensor has more
+    if most == 8:  # no tensor has more dimensions
         return
     yield "many-dimensions", f"{most + 1} dimensions are more than there may be.", {
         name: Tensor(other.data_type, [1] * (most + 1 - len(other.sizes)) + other.sizes)

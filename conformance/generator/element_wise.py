@@ -24,13 +24,13 @@ BEYOND = (0.0, 1e-40, -1e-40, 3e38, -3e38, 1e-30, 1e10, -1e10, 1e-10, -1e-3, 88.
 @dataclasses.dataclass
 class Row:
     function: object
-    ulps: int = 0  # of FLOAT32
+    ulps: int = 0  # for FLOAT32
     data: tuple = GENERAL
-    attributes: tuple = ({},)  # a model each, of every type
-    output: tuple = ()  # types of the output, when they are not the first input's
-    types: tuple = ()  # other combinations of the inputs' types than the same for all
+    attributes: tuple = ({},)  # one model per type
+    output: tuple = ()  # types of the output, if they differ from the first input's
+    types: tuple = ()  # combinations of input types other than the same type for all
     second: tuple = ()  # data of the other inputs
-    bits: bool = False  # works on the bits, of floats, too
+    bits: bool = False  # acts on the bits, also of floats
 
 
 def integers(data_type):
@@ -271,7 +271,7 @@ def element_wise(operator, row, types, sizes, attributes, output=None, strides=N
     fields, count = {}, math.prod(sizes)
     for i, (field, data_type) in enumerate(zip(inputs_of(operator), types)):
         values = values_of(data_type, row.second if i and row.second else floats or row.data)
-        if i and not row.second:  # other pairs than an element with itself, and a few of these
+        if i and not row.second:  # pairs other than an element with itself, and a few of these
             values = [values[p % len(values)] if p % 7 else values[k] for k, p in
                       enumerate(numbers.shuffled(len(values), seed=3 + i))]
         if i and row.second and not is_float(data_type):

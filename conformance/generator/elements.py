@@ -3,7 +3,7 @@ import functools
 import math
 import struct
 
-# The struct module's codes, all little-endian.
+# Format codes of the struct module, all little-endian.
 CODES = {"FLOAT64": "d", "FLOAT32": "f", "FLOAT16": "e", "INT64": "q", "INT32": "i", "INT16": "h", "INT8": "b",
          "UINT64": "Q", "UINT32": "I", "UINT16": "H", "UINT8": "B"}
 CODECS = {name: struct.Struct("<" + code) for name, code in CODES.items()}
@@ -11,7 +11,8 @@ FLOATS = ("FLOAT64", "FLOAT32", "FLOAT16")
 INTEGERS = tuple(name for name in CODES if name not in FLOATS)
 SIGNED = tuple(name for name in INTEGERS if name.startswith("INT"))
 
-# What unused places hold before an operator runs, and have to hold afterwards. No case has it as data.
+# The value of unused places before an operator runs; it must still be there afterwards. No case uses it as
+# data.
 UNTOUCHED = 99
 
 
@@ -48,7 +49,8 @@ def rounded(data_type, number):
         return math.copysign(math.inf, number)
 
 
-@functools.lru_cache(maxsize=None)  # zeros of both signs are the same to it: as_json asks for one of them only
+# Zeros of both signs are equal as cache keys: as_json requests only one of them.
+@functools.lru_cache(maxsize=None)
 def shortest(data_type, number):
     """The shortest decimal that is read as the same element."""
     for digits in range(1, 17):

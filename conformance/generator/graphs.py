@@ -14,7 +14,7 @@ from generator.tensors import Tensor, padded, spread_strides
 class GraphModel:
     def __init__(self):
         self.resources, self.values, self.outputs, self.tolerances = {}, {}, {}, {}
-        self.now = {}  # what the buffers hold after the steps so far
+        self.now = {}  # the buffers' contents after the steps so far
         self.steps = {}
 
     def given(self, buffer, data_type, values):

@@ -103,7 +103,7 @@ def batch_suites():
                         root = math.sqrt(variance + epsilon)
                         db[key] = math.fsum(dy[c] for c in places)
                         ds[key] = math.fsum(dy[c] * (x[c] - mean) for c in places) / root
-                        # The page's terms, of the mean that is given.
+                        # The page's terms, for the given mean.
                         g = db[key] / len(places)
                         m = math.fsum(dy[c] * (x[c] - mean) for c in places) / len(places)
                         for c in places:

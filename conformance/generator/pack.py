@@ -11,12 +11,12 @@ LEVELS = ["1.0", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1", "5.2", 
 with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as file:
     SCHEMA = json.load(file)
 OPERATORS = {operator["name"]: operator for operator in SCHEMA["operators"]}
-# The levels that the values of enumerations came with: 0x6400 is 6.4.
+# The feature levels that introduced the enumerations' values: 0x6400 is 6.4.
 ENUM_LEVELS = {member["name"]: f"{int(member['targetVersion'], 16) >> 12}.{int(member['targetVersion'], 16) >> 8 & 15}"
                for members in SCHEMA["enums"].values() for member in members if "targetVersion" in member}
 OWNED_BY_DML = "DML_TENSOR_FLAG_OWNED_BY_DML"
 DOCUMENTATION, CONTRACT = "documentation", "contract"  # where a group's expectations come from
-# The name that every version of the model format knows.
+# The name that all versions of the model format accept.
 NAMES = {"SCATTER_ELEMENTS": "DML_OPERATOR_SCATTER"}
 
 
@@ -63,7 +63,7 @@ class Model:
         self.outputs = {}
         self.tolerances = {}  # by buffer: {"ulps": 2}
         self.values = {}
-        self.disjoint = True  # each update has an element of its own
+        self.disjoint = True  # every update has its own element
 
     def attributes(self, **values):
         self.desc.update(values)

@@ -154,7 +154,7 @@ def integer_matrices():
     return [plain.group, linear.group, floats.group]
 
 
-# Input and filter sizes, and attributes that are not 1 or 0.
+# Input and filter sizes, and attributes that differ from 1 and 0.
 CONVOLUTIONS = {
     "3x3": ([1, 2, 5, 6], [3, 2, 3, 3], {}),
     "padded": ([2, 2, 4, 5], [2, 2, 3, 3], dict(StartPadding=[1, 1], EndPadding=[1, 1])),
@@ -215,7 +215,7 @@ def convolution():
         a = spatial_attributes(count, given)
         for backward in (False, True):
             outputs = w_sizes[0]
-            if backward:  # the filter has the input's channels first
+            if backward:  # the filter's first dimension is the input's channels
                 filter_sizes = [x_sizes[1], outputs // a["GroupCount"], *w_sizes[2:]]
                 spatial = [(n - 1) * st + (w - 1) * d + 1 - s - e for n, st, w, d, s, e in zip(
                     x_sizes[2:], a["Strides"], w_sizes[2:], a["Dilations"], a["StartPadding"], a["EndPadding"])]

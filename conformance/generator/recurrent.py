@@ -137,7 +137,7 @@ def build(operator, direction=FORWARD, optional=(), lengths=None, activations=No
     state = [1, directions, batch, units]
 
     def make(t):
-        def tensor(sizes, seed):  # up to about 1: sums of them stay where activations are no constants
+        def tensor(sizes, seed):  # up to about 1: their sums stay where activations vary
             return Data(t, sizes, data(t, math.prod(sizes), seed=seed, divisor=37))
 
         fields = {"InputTensor": tensor([1, steps, batch, inputs], 31),

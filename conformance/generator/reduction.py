@@ -124,7 +124,7 @@ def logarithm(x):
     return -INF if x == 0 else NAN if x < 0 else math.log(x) if math.isfinite(x) else x
 
 
-# Function, and whether it is exact for floats, too.
+# The function, and whether it is exact for floats, too.
 REDUCTIONS = {
     "AVERAGE": (lambda v: total(v) / len(v), False),
     "L1": (lambda v: total([abs(x) for x in v]), False),

@@ -9,7 +9,7 @@ def scatter_elements(data, sizes, indices, updates, axis):
     """Each update goes to its own place, but for the coordinate along the axis. Returns the output and where the
     updates went; dropped ones are not there."""
     result, targets = dict(data), []
-    for place in updates:  # row-major, so that of several updates to one element the last one stays
+    for place in updates:  # row-major, so that the last of several updates to an element is kept
         index = wrapped(indices[place], sizes[axis])
         if index is not None:
             targets.append(place[:axis] + (index,) + place[axis + 1:])
@@ -51,7 +51,7 @@ def axes():
         for axis in sorted({0, count // 2, count - 1}):
             sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
             sizes[axis] = 5
-            # Different for each line, and all different within one.
+            # Different for each line, and without repetition within a line.
             places = Tensor("UINT32", sizes[:axis] + [2] + sizes[axis + 1:]).coordinates()
             indices = [(sum(place) + place[axis]) % 5 for place in places]
             group.add(f"{count}-dimensions-axis-{axis}", f"Axis {axis} of {count} dimensions.",

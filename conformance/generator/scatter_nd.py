@@ -22,7 +22,7 @@ def scatter_nd(data, sizes, indices, index_sizes, updates, input_dimensions, ind
     first = rank - input_dimensions  # the first meaningful dimension of the input
     slice_rank = input_dimensions - tuple_size
     batch_rank = index_dimensions - 1
-    for place in updates:  # row-major, so that of several updates to one element the last one stays
+    for place in updates:  # row-major, so that the last of several updates to an element is kept
         meaningful = place[rank - batch_rank - slice_rank:]
         batch, within = meaningful[:batch_rank], meaningful[batch_rank:]
         at = [indices[(0,) * (rank - index_dimensions) + batch + (t,)] for t in range(tuple_size)]
@@ -189,7 +189,7 @@ def strides():
             ("transposed-output", "The output column by column, with gaps.", 3, [1, 4])):
         layouts = none[:at] + (layout,) + none[at + 1:]
         indices = [0, 1, 2, 3, 1, 0]
-        if at == 1:  # where the layout wants them; what lies between is out of range
+        if at == 1:  # where the layout places them; the elements in between are out of range
             places = Tensor("UINT32", [3, 2], layout)
             spread = [77] * places.extent()
             for (n, t), index in zip(places.coordinates(), indices):

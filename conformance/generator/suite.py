@@ -5,7 +5,7 @@ from generator.operation import in_place_field, types_of
 from generator.pack import CONTRACT, Group
 
 FLOATS = ("FLOAT32", "FLOAT16")
-WIDTHS = ("FLOAT32", "UINT8", "INT64")  # for what is only moved
+WIDTHS = ("FLOAT32", "UINT8", "INT64")  # for operators that only move elements
 
 
 class Suite:

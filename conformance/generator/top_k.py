@@ -195,7 +195,7 @@ def ranks():
     for count in range(1, 9):
         for axis in range(count):
             sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
-            sizes[axis] = 3  # so that K, which the page wants to be less, can be 2
+            sizes[axis] = 3  # so that K, which the page requires to be smaller, can be 2
             values = numbers.mixed(Tensor("FLOAT32", sizes).count(), -40, 40, seed=count)
             group.add(f"{count}-dimensions-axis-{axis}", f"Axis {axis} of {count} dimensions.",
                       model("FLOAT32", sizes, axis, 2, values, INCREASING if axis % 2 else DECREASING))

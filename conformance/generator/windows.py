@@ -359,7 +359,7 @@ def lrn_suites():
                     s, result = sums(x), {}
                     for c in x:
                         result[c] = dy[c] * s[c] ** -beta
-                    for j in x:  # to each element of its window
+                    for j in x:  # added to each element of its window
                         for i in around(j):
                             result[i] -= 2 * alpha * beta / n * x[i] * dy[j] * x[j] * s[j] ** (-beta - 1)
                     return {"OutputGradientTensor": result}

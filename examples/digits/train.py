@@ -84,7 +84,7 @@ class Network:
     def forward(self, picture):
         hidden = list(self.b1)
         for value, weights in zip(picture, self.w1):
-            if value:  # most of it is paper
+            if value:  # most pixels are background
                 scaled = value / 255
                 hidden = [h + scaled * w for h, w in zip(hidden, weights)]
         hidden = [max(0.0, h) for h in hidden]
@@ -116,7 +116,7 @@ class Network:
         return probabilities.index(max(probabilities))
 
 
-# What protobuf makes of the messages of onnx.proto, by the numbers of their fields.
+# The protobuf encoding of the messages in onnx.proto, by their field numbers.
 def varint(number):
     out = b""
     while number > 127:

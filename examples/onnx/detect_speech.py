@@ -8,8 +8,8 @@ import anydml.onnx
 import numpy as np
 
 RATE = 16000   # samples per second that the model takes
-STEP = 512     # samples that it judges at a time,
-CONTEXT = 64   # and so many before them
+STEP = 512  # samples per inference
+CONTEXT = 64  # preceding samples that the model also takes
 
 
 def read(path):

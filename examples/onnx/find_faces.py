@@ -9,17 +9,18 @@ import numpy as np
 import pictures
 
 SIZE = 640  # of the model's input
-# The model looks at the picture in steps of 32, 16 and 8 pixels; at each place it judges two squares of these
-# edges.
+# The model processes the picture in steps of 32, 16 and 8 pixels; at each position it scores two squares with
+# these edges.
 EDGES = {32: (512, 256), 16: (128, 64), 8: (32, 16)}
-BASE = 16  # the squares' common middle is that of the first 16 pixels
+BASE = 16  # the squares' common centre is that of the first 16 pixels
 
 
 def candidates(outputs, least):
     """Rectangles (left, top, right, bottom) and how sure the model is of each."""
     found, scores = [], []
     for step, edges in EDGES.items():
-        faces = outputs[f"face_rpn_cls_prob_reshape_stride{step}"][0, len(edges):]  # behind "no face"
+        # The scores after those for "no face".
+        faces = outputs[f"face_rpn_cls_prob_reshape_stride{step}"][0, len(edges):]
         moves = outputs[f"face_rpn_bbox_pred_stride{step}"][0].reshape(len(edges), 4, *faces.shape[1:])
         for edge, face, (right, down, wider, higher) in zip(edges, faces, moves):
             rows, columns = np.nonzero(face >= least)

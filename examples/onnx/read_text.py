@@ -8,9 +8,9 @@ import numpy as np
 
 import pictures
 
-MOST = 960    # pixels of the longer side, for finding lines
-STEP = 32     # sizes that the model takes are multiples of it
-HEIGHT = 48   # of a line, for reading it
+MOST = 960  # pixels of the longer side, to find lines
+STEP = 32  # the model takes multiples of this size
+HEIGHT = 48  # height of a line, to read it
 MEAN, DEVIATION = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])
 
 
@@ -43,7 +43,7 @@ def find_lines(model, picture):
     for top, left, bottom, right in regions(text > 0.3):
         if bottom - top < 3 or text[top:bottom, left:right].max() < 0.6:
             continue
-        # The model marks the middle of a line: its edge is some way outside.
+        # The model marks the middle of a line: the line's edge is some way outside.
         border = (bottom - top) * (right - left) * 1.5 / (2 * (bottom - top + right - left))
         down, across = picture.shape[0] / height, picture.shape[1] / width
         lines.append((max(0, int((top - border) * down)), max(0, int((left - border) * across)),
@@ -55,7 +55,7 @@ def read_line(model, characters, line):
     width = max(16, round(line.shape[1] * HEIGHT / line.shape[0]))
     colours = pictures.resize(line, HEIGHT, width)[:, :, ::-1] / 127.5 - 1
     (scores,) = model.run({"x": pictures.planes(colours)}).values()
-    # A character for each place, or none (0); one that goes on over several places is one.
+    # A character per position, or none (0); the same character at consecutive positions counts once.
     best, text = scores[0].argmax(axis=1), ""
     for i, number in enumerate(best):
         if number != 0 and (i == 0 or number != best[i - 1]):
