@@ -12,7 +12,7 @@ import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE.parent / "schema"
-# Names that say more than the fields'.
+# Names that are clearer than the fields' names.
 RENAMED = {"AxisDirection": "direction"}
 DESCRIPTIONS = {
     "uint": "an int, at least 0", "int": "an int", "float": "a float", "bool": "True or False",

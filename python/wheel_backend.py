@@ -95,7 +95,7 @@ def write_wheel(path, staging):
             name, data = file.relative_to(staging).as_posix(), file.read_bytes()
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record += f"{name},sha256={digest},{len(data)}\n"
-            entry = zipfile.ZipInfo(name)  # with the same date always: the same files, the same wheel
+            entry = zipfile.ZipInfo(name)  # always with the same date: the same files give the same wheel
             entry.external_attr = (0o755 if ".so" in name else 0o644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)

@@ -79,11 +79,11 @@ def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, 
     elements = []
     for size, stride in zip(shape, strides):
         if size <= 1:
-            stride = 0  # never matters
+            stride = 0  # its value never matters
         if stride < 0 or stride % dtype.itemsize or stride // dtype.itemsize >= _LARGEST:
             return None
         elements.append(stride // dtype.itemsize)
-    # An array without dimensions is a tensor of one element.
+    # An array without dimensions is a tensor with one element.
     return (number, shape, tuple(elements)) if shape else (number, (1,), (0,))
 
 
@@ -139,7 +139,7 @@ def host_array(value: Any, what: str) -> npt.NDArray[Any]:
         if place[0] not in _HOST:
             raise ValueError(f"{what} is on {_place_name(*place)} but the operator runs on cpu")
         tensor = _imported(value, what, place)
-        if 0 in tensor.shape:  # has no address, which NumPy insists on
+        if 0 in tensor.shape:  # has no address, which NumPy requires
             return np.empty(tensor.shape, tensor.type)
         item = int(tensor.type[2:])
         return np.asarray(Interface({
@@ -193,7 +193,7 @@ def device_input(device: _anydml.Device, value: Any, what: str, stream: int) -> 
     if not on_device:
         operand = host_input(value, what)
         if 0 in operand.layout[1]:
-            return operand  # the library refuses it before it looks
+            return operand  # the library refuses it before it reads the data
         operand.keep = device.upload(*operand.region, stream)
         operand.address = operand.keep.address
         return operand

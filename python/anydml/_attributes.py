@@ -78,7 +78,7 @@ def _activation(value: Any) -> Nested:
     return value.nested()
 
 
-# By the schema's type of field; what a caller must give, for the message.
+# By the schema's field type: the required value, for the error message.
 _CONVERT: dict[str, tuple[Callable[[Any], Value], str]] = {
     "uint": (_integer, "an int"),
     "int": (_integer, "an int"),
@@ -113,7 +113,7 @@ def to_text(op: str, kind: str, name: str, value: Any, ndim: int) -> Value:
 
 def _axis(op: str, name: str, value: Any, ndim: int) -> int:
     axis = operator.index(value)
-    if ndim == 0:  # there is no input, which the library refuses; it knows no negative axes
+    if ndim == 0:  # without an input, the library reports the error; it accepts no negative axes
         return max(axis, 0)
     if not -ndim <= axis < ndim:
         raise ValueError(f"{op}: {name} is {axis} but the input has {ndim} dimensions; "

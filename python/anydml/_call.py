@@ -62,7 +62,7 @@ def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[
     ndim = len(layouts[0][1]) if layouts and layouts[0] else 0
     texts = [(field, to_text(name, kind, argument, value, ndim))
              for field, kind, argument, value in attributes if value is not None]
-    wanted: list[tuple[str, Optional[Layout]]] = []  # one per output; without sizes: to be inferred; None: left out
+    wanted: list[tuple[str, Optional[Layout]]] = []  # one per output; sizes missing: inferred; None: omitted
     for field, count, dtype in outputs:
         number = 0 if dtype is None else requested_number(dtype, f"{name}: {field}")
         inferred: Layout = (number, (), ())

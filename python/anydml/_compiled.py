@@ -18,7 +18,7 @@ from ._tensor import DEFAULT_STREAM, FourBit, Tensor, dtype_of, name_of, number_
 if TYPE_CHECKING:
     from ._device import Device
 
-Places = tuple[Optional[Layout], ...]  # of outputs; None: packed, with the sizes that the operator says
+Places = tuple[Optional[Layout], ...]  # of outputs; None: packed, with the sizes that the operator infers
 CompileFor = Callable[[Places], _anydml.CompiledOperator]
 
 
@@ -69,7 +69,7 @@ class CompiledOperator:
     @property
     def _native(self) -> _anydml.CompiledOperator:
         if self._kept and self._kept[0] is not self.device._native:
-            self.keep()  # the device was removed and opened anew
+            self.keep()  # the device was removed and opened again
         return self._kept[1] if self._kept else self._compile_for((None,) * self._output_count)
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:

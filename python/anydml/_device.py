@@ -42,12 +42,13 @@ class Device:
         if not isinstance(name, str):
             raise TypeError(f"device is {name!r}; it must be the name of an adapter, such as 'cpu'")
         _anydml.check_process()
-        cls._lock.acquire()  # a with statement would need memory to release it, and keep it where there is none
+        # A with statement needs memory to release the lock, and keeps it locked if there is none.
+        cls._lock.acquire()
         try:
             device = cls._devices.get(name)
             if device is None:
                 opened = _anydml.open_device(name)
-                device = cls._devices.get(opened.id)  # other spellings of the same one
+                device = cls._devices.get(opened.id)  # alternative names of a device
                 if device is None:
                     device = super().__new__(cls)
                     device._opened, device._compiled, device.id = opened, {}, opened.id

@@ -14,9 +14,9 @@ from . import _anydml
 from ._foreign import as_array
 
 CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLPack's device types
-DEFAULT_STREAM = 1  # DLPack's number for it, and CUDA's
+DEFAULT_STREAM = 1  # DLPack's device number, and CUDA's
 
-# "FLOAT32" -> 1, and "<f4" -> 1: how DirectML and NumPy name what DML_TENSOR_DATA_TYPE numbers.
+# "FLOAT32" -> 1, and "<f4" -> 1: from DirectML's and NumPy's names to values of DML_TENSOR_DATA_TYPE.
 NUMBERS = {name: number for number, name in enumerate(_anydml.data_types())}
 _NUMPY = {np.dtype(name.lower()).str: number for name, number in NUMBERS.items()
           if name not in ("UNKNOWN", "UINT4", "INT4")}
@@ -201,7 +201,7 @@ class Tensor:
                    dl_device: Optional[tuple[int, int]] = None, copy: Optional[bool] = None) -> object:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("a tensor is exported where it is, and not copied")
-        # The consumer's stream waits for ours, the host does not; -1: it sees to that itself.
+        # The consumer's stream waits for ours, the host does not wait; -1: the consumer synchronizes itself.
         use = None if stream == -1 else self._memory.use_in(stream or DEFAULT_STREAM, True)
         return _anydml.export_tensor(self._memory, use, self.dtype.str, self.shape, self.__dlpack_device__())
 
@@ -229,7 +229,8 @@ def stream_number(stream: Any) -> int:
     return number or DEFAULT_STREAM
 
 
-Array = Union[npt.NDArray[Any], Tensor]  # or a FourBit, where that is asked for
-# NumPy's, a Tensor, a FourBit, or anything that has __dlpack__ (PyTorch, CuPy); TensorSpec when compiling.
+Array = Union[npt.NDArray[Any], Tensor]  # or a FourBit, if requested
+# A NumPy array, a Tensor, a FourBit, or any object with __dlpack__ (PyTorch, CuPy); TensorSpec when
+# compiling.
 ArrayLike = Any
 OutArray = Any

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import _anydml
 from ._arrays import host_array
 
-# TensorProto.DataType, as far as NumPy has them.
+# TensorProto.DataType, for the types that NumPy has.
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
           10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
 _NUMBERS = {np.dtype(dtype): number for number, dtype in _TYPES.items()}

@@ -33,7 +33,7 @@ py::object Call(const Caller& caller, const py::tuple& inputs, PyObject* out, Py
   return stream == Py_None ? CallOnHost(caller, span, out) : py::object();
 }
 
-// C++ exceptions end here: these functions are called without pybind11, whose overhead would double their
+// C++ exceptions end here: Python calls these functions without pybind11, whose overhead would double their
 // time.
 template <typename Body>
 PyObject* Guarded(Body&& body) {
@@ -47,7 +47,8 @@ PyObject* Guarded(Body&& body) {
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    // pybind11 throws its own for an object that Python could not make, and leaves Python's error as it is.
+    // pybind11 throws its own exception for an object that Python could not make, and keeps Python's error
+    // set.
     if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;

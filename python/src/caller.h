@@ -28,7 +28,7 @@ struct Caller {
   // In binding order, including absent ones. Outputs are packed.
   std::vector<std::optional<PyTensorDesc>> inputs;
   std::vector<std::optional<PyTensorDesc>> outputs;
-  // On a GPU: its index, and what makes a tensor of (memory, shape, dtype).
+  // On a GPU: its index, and the function that makes a tensor from (memory, shape, dtype).
   int32_t gpu = -1;
   pybind11::object make_tensor;
 
@@ -41,8 +41,8 @@ inline constexpr const char* kCallerName = "anydml.caller";  // of capsules with
 inline constexpr size_t kMaxTensors = 16;
 using Addresses = std::array<void*, kMaxTensors>;
 
-// The targets of results: a caller's `out`, one tensor each, or null for new ones. They are referenced, since
-// a list may change while Python runs. False if this is not possible.
+// The targets of results: a caller's `out`, one tensor each, or null for new ones. The references are owned,
+// because a list may change while Python runs. False if this is not possible.
 using Objects = std::array<pybind11::object, kMaxTensors>;
 bool SplitOut(PyObject* out, size_t count, Objects* each);
 
@@ -63,8 +63,8 @@ class HostArray {
   HostArray(const HostArray&) = delete;
   HostArray& operator=(const HostArray&) = delete;
 
-  // False, without a Python error, unless it is an array (no subclass) of numbers, aligned, of this machine's
-  // byte order and, on request, writable.
+  // False, without a Python error, unless it is an array (no subclass) of numbers that is aligned, in this
+  // machine's byte order and, if requested, writable.
   bool Open(PyObject* object, bool writable);
   bool Is(const TensorDesc& tensor) const;
   void* data() const { return buffer_.buf; }
@@ -81,9 +81,9 @@ using HostArrays = std::array<HostArray, kMaxTensors>;
 
 // Null: the slow path is needed.
 pybind11::object CallOnHost(const Caller& caller, std::span<PyObject* const> inputs, PyObject* out);
-// The same with inputs that are known to fit.
+// The same with inputs whose layout was already checked.
 pybind11::object CallOnHost(const Caller& caller, const HostArrays& inputs, PyObject* out);
-// `stream`: a number of DLPack's; null: CUDA's default one, whose end the call waits for.
+// `stream`: a DLPack stream number; null: CUDA's default stream, with which the call synchronizes.
 pybind11::object CallOnDevice(const Caller& caller, std::span<PyObject* const> inputs, PyObject* out,
                               PyObject* stream);
 

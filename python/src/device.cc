@@ -99,7 +99,8 @@ void Reserve(const CompiledOperator& compiled, const Stream& stream, const std::
   decltype(compiled.reserved)::node_type forgotten;  // freed after the lock
   const std::lock_guard lock(compiled.mutex);
   if (compiled.reserved.size() >= kMaxReserved && !compiled.reserved.contains(stream.id)) {
-    forgotten = compiled.reserved.extract(compiled.reserved.begin());  // probably of the oldest stream
+    // Probably for the stream unused for longest.
+    forgotten = compiled.reserved.extract(compiled.reserved.begin());
   }
   compiled.reserved.try_emplace(stream.id, memory);
 }
@@ -210,7 +211,7 @@ Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inpu
   if (result == S_FALSE) *data_error = AnyDmlGetLastErrorMessage();
   Status status =
       SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
-  if (in_stream) MemoryPool::MoveEnd(stream);  // also after a failure, since some of it may be in flight
+  if (in_stream) MemoryPool::MoveEnd(stream);  // also after a failure, since some work may be in flight
   if (in_stream && temporary && !stream.capturing) Reserve(compiled, stream, temporary);
   return status;
 }

@@ -53,8 +53,8 @@ struct CompiledOperator {
   std::shared_ptr<Device> device;
   client::CompiledOperator op;
   uint64_t temporary_bytes = 0;
-  // Temporary memory by stream: for graphs of which calls became a part, and for the next call in the stream.
-  // The latter belongs to each operator, because a capture of several cannot allocate any.
+  // Temporary memory by stream: for graphs that captured calls, and for the next call in the stream. The
+  // latter belongs to each operator, because a capture of several operators cannot allocate any.
   mutable std::mutex mutex;
   mutable std::map<uint64_t, std::shared_ptr<Memory>> captured;
   mutable std::map<uint64_t, std::shared_ptr<Memory>> reserved;
@@ -78,9 +78,10 @@ class Device : public std::enable_shared_from_this<Device> {
              const Stream& stream, bool wait, std::string* data_error);
 
   MemoryPool& memory() { return *memory_; }
-  // These are complete when they return; reads come after what is in `stream` now, or use `memory`.
+  // These are complete when they return; reads wait for the work that is now in `stream`, or that uses
+  // `memory`.
   Status Upload(Region host, const Stream& stream, std::shared_ptr<Memory>* out);
-  // Aligned, whatever the original's alignment.
+  // Aligned, even if the original is not.
   Status Duplicate(Region device, const Stream& stream, std::shared_ptr<Memory>* out);
   Status Download(const Memory& memory, uint64_t bytes, std::byte* host);
 

@@ -83,7 +83,7 @@ bool IsOnGpu(PyObject* object) {
     PyErr_Clear();
     return false;
   }
-  const long type = PyLong_AsLong(PyTuple_GET_ITEM(device.ptr(), 0));  // PyTorch's is an enumeration
+  const long type = PyLong_AsLong(PyTuple_GET_ITEM(device.ptr(), 0));  // in PyTorch it is an enumeration
   PyErr_Clear();
   return type == dlpack::kCuda;
 }
@@ -159,12 +159,12 @@ bool DeviceArray::OpenOwn(PyObject* object) {
     sizes_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.ptr(), i));
     strides_[i] = packed;
     if (sizes_[i] < 0 || __builtin_mul_overflow(packed, sizes_[i], &packed)) {
-      PyErr_Clear();  // the size may be no number
+      PyErr_Clear();  // the size may not be a number
       return false;
     }
   }
   memory_ = GetAttribute(object, registered.memory).cast<std::shared_ptr<Memory>>();
-  // Attributes can be set to anything.
+  // Python code can set attributes to anything.
   if (memory_ == nullptr || static_cast<uint64_t>(packed) > memory_->bytes() / (BitSize(type_) / 8))
     return false;
   address_ = memory_->address();

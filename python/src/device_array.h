@@ -11,11 +11,11 @@
 
 namespace anydml::python {
 
-// Registers the package's tensor type, and NumPy's data types in the order of DataType, null where it has
+// Registers the package's tensor type, and NumPy's data types in the order of DataType, null where NumPy has
 // none.
 void RegisterTensors(pybind11::object tensor_type, std::vector<pybind11::object> dtypes);
 
-// Whether it says so, or is our own.
+// Whether the object declares it, or is our own.
 bool IsOnGpu(PyObject* object);
 
 // A stream by DLPack's number, which is also CUDA's handle.
@@ -25,7 +25,7 @@ struct StreamNumber {
 
   // Null or None: the default one.
   static StreamNumber Of(PyObject* number);
-  // No ordering at all: for looking at a tensor but not at its elements.
+  // No ordering at all: to inspect a tensor's layout without reading its elements.
   static StreamNumber None();
   bool none() const { return handle == ~uintptr_t{0}; }
 };
@@ -59,7 +59,7 @@ class DeviceArray {
   bool OpenCapsule(PyObject* object, const StreamNumber& stream);
   bool Describe(const dlpack::Tensor& tensor);
 
-  dlpack::ManagedTensor* managed_ = nullptr;  // of others, if it came in a capsule
+  dlpack::ManagedTensor* managed_ = nullptr;  // of other libraries, if it came in a capsule
   std::shared_ptr<Memory> memory_;            // of our own
   std::shared_ptr<MemoryUse> use_;
   int32_t gpu_ = -1;  // of others
@@ -68,13 +68,13 @@ class DeviceArray {
   std::array<int64_t, kMaxDimensions> sizes_;
   std::array<int64_t, kMaxDimensions> strides_;
   uintptr_t address_ = 0;
-  // The stream in which its library works, if that must be waited for.
+  // The library's working stream, if the call must wait for it.
   uintptr_t producer_ = 0;
 };
 
 using DeviceArrays = std::array<DeviceArray, kMaxTensors>;
 
-// With inputs that are known to fit. `wait`: for completion.
+// With inputs whose layout was already checked. `wait`: for completion.
 pybind11::object CallOnDevice(const Caller& caller, DeviceArrays* inputs, PyObject* out,
                               const StreamNumber& number, bool wait);
 

@@ -32,7 +32,7 @@ py::object CallOnDevice(const Caller& caller, DeviceArrays* inputs, PyObject* ou
     Check((*inputs)[i].Use(stream, pool, &ordered));
   }
   const size_t count = caller.outputs.size();
-  Objects results;  // first those that are given
+  Objects results;  // first the given ones
   if (!SplitOut(out, count, &results)) return {};
   DeviceArrays places;
   std::array<std::shared_ptr<Memory>, kMaxTensors> memory;  // of new results

@@ -39,7 +39,7 @@ void DestroyCapsule(PyObject* capsule) {
   dlpack::GiveBack(managed);
 }
 
-// As NumPy spells the type: "<f4"; "" for those that operators and models do not have.
+// NumPy's spelling of the type: "<f4"; "" for types that operators and models do not have.
 std::string NumpyName(const dlpack::ElementType& type) {
   const bool whole = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
   if (type.lanes != 1 || !whole) return {};

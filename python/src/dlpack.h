@@ -48,12 +48,12 @@ struct ManagedTensor {
 
 inline constexpr int32_t kMostDimensions = 32;  // NumPy's most, before its version 2
 
-// What is wrong with a tensor of another library, to follow its name in a sentence; empty if nothing is. Of a
-// sound one nothing overflows: the sizes, the strides, and every element's address.
+// The error of another library's tensor, as the end of a message; empty if it is valid. For a valid tensor
+// nothing overflows: the sizes, the strides, and every element's address.
 std::string Mistake(const Tensor& tensor);
 
-// The sizes, and the strides in elements. Those that say nothing (of one element, or of none at all) become
-// those of a packed tensor. For sound tensors.
+// The sizes, and the strides in elements. Meaningless strides (of tensors with one element or none) are
+// replaced by those of a packed tensor. For valid tensors only.
 struct Extents {
   std::array<int64_t, kMostDimensions> sizes;
   std::array<int64_t, kMostDimensions> strides;
@@ -62,7 +62,7 @@ Extents ExtentsOf(const Tensor& tensor);
 
 // The tensor in an unused "dltensor" capsule, else null.
 ManagedTensor* Look(PyObject* capsule);
-// Takes what Look found out of it: nobody can use the capsule again.
+// Takes the tensor that Look found out of the capsule, which cannot be used again.
 void TakeOut(PyObject* capsule);
 
 inline void GiveBack(ManagedTensor* tensor) {
@@ -71,11 +71,11 @@ inline void GiveBack(ManagedTensor* tensor) {
 
 }  // namespace dlpack
 
-// A sound tensor of another library; given back when this object goes. What was checked is a copy: the other
-// library may change its own.
+// A valid tensor of another library, released when this object is destroyed. This is a checked copy: the
+// other library may change its own structure.
 class ImportedTensor {
  public:
-  // Takes it out of the capsule, which nobody can use again. `what` names it where it is refused.
+  // Takes the tensor out of the capsule, which cannot be used again. `what` names it in error messages.
   ImportedTensor(const pybind11::object& capsule, const std::string& what);
   ~ImportedTensor();
   ImportedTensor(const ImportedTensor&) = delete;
@@ -85,19 +85,19 @@ class ImportedTensor {
   pybind11::tuple device() const;  // DLPack's type and number
   pybind11::tuple shape() const;
   pybind11::tuple strides() const;                   // in elements
-  const std::string& type() const { return type_; }  // as NumPy spells it: "<f4"
+  const std::string& type() const { return type_; }  // NumPy's spelling: "<f4"
 
  private:
   pybind11::tuple ToTuple(const std::array<int64_t, dlpack::kMostDimensions>& numbers) const;
 
   dlpack::ManagedTensor* managed_ = nullptr;
-  dlpack::Tensor tensor_;  // its shape and strides are not to be used
+  dlpack::Tensor tensor_;  // its shape and strides must not be used
   dlpack::Extents extents_;
   std::string type_;
 };
 
-// A capsule over a packed tensor at the beginning of `memory`, which it keeps alive, as well as a use of it,
-// or null.
+// A capsule with a packed tensor at the beginning of `memory`, or null. The capsule keeps the memory and a
+// use of it alive.
 pybind11::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::shared_ptr<MemoryUse>& use,
                                const std::string& type, const std::vector<int64_t>& shape,
                                std::pair<int32_t, int32_t> device);

@@ -1,4 +1,4 @@
-// What other libraries say of their tensors is checked before anything is done with it.
+// Checks tensors of other libraries before they are used.
 #include <limits>
 
 #include "dlpack.h"
@@ -8,9 +8,9 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// Bytes that the elements reach from the first one on; false: more than can be counted.
+// How far the elements extend below and above the first one, in bytes. Add returns false on overflow.
 struct Reach {
-  int64_t below = 0;  // not positive
+  int64_t below = 0;  // 0 or negative
   int64_t above = 0;
 
   bool Add(int64_t size, int64_t stride, int64_t element_bytes) {
@@ -23,7 +23,7 @@ struct Reach {
 };
 
 std::string SizesMistake(const Tensor& tensor, int64_t element_bytes, bool* empty) {
-  int64_t bytes = element_bytes;  // empty dimensions taken as one element, as NumPy does
+  int64_t bytes = element_bytes;  // empty dimensions count as one element, as in NumPy
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     const int64_t size = tensor.shape[i];
     if (size < 0) return StrCat("has size ", size, " in dimension ", i, "; sizes must be at least 0");
@@ -66,7 +66,7 @@ std::string Mistake(const Tensor& tensor) {
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     return StrCat("has ", tensor.ndim, " dimensions but no sizes");
   }
-  const int64_t element_bytes = tensor.dtype.bits / 8;  // of types that an operator may have
+  const int64_t element_bytes = tensor.dtype.bits / 8;  // of types that operators support
   bool empty = false;
   std::string mistake = SizesMistake(tensor, element_bytes, &empty);
   if (mistake.empty() && !empty) mistake = AddressMistake(tensor, element_bytes);

@@ -10,14 +10,14 @@ namespace anydml::python {
 
 class DlpackExchange {
  public:
-  // Of the object's type; null if that has none, or if only __dlpack__ can handle this tensor (one with
-  // gradients). It is never freed.
+  // The functions of the object's type; null if it has none, or if only __dlpack__ can handle this tensor
+  // (one with gradients). Never freed.
   static const DlpackExchange* Of(PyObject* object);
 
   // False, without a Python error, if it cannot be described. Sizes and strides belong to the object, and are
   // valid until Python runs again.
   bool View(PyObject* object, dlpack::Tensor* tensor) const;
-  // The stream in which the library works now: its work on tensors is complete, or ordered before it.
+  // The library's present stream: its work on tensors is complete, or ordered before that stream's next work.
   bool CurrentStream(const dlpack::Place& place, uintptr_t* stream) const;
 
  private:

@@ -43,7 +43,7 @@ void AddBin(int64_t sum, uint32_t bin, std::span<int64_t> digits) {
   digits[digit] += static_cast<int64_t>(rest);
 }
 
-// Neighbours are often in the same bin: with one set of bins each would wait for the previous one.
+// Neighbours often fall in the same bin: with one set of bins, each addition would wait for the previous one.
 template <uint32_t kLanes>
 void AddRun(std::span<const float> run, std::span<int64_t> digits, float* special) {
   Bins lanes[kLanes];

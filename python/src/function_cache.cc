@@ -91,7 +91,7 @@ bool AppendArray(const HostArray& array, std::string* key) {
   return true;
 }
 
-// The inputs of a call, either all NumPy's or all on a GPU.
+// The inputs of a call, either all NumPy arrays or all on a GPU.
 struct Inputs {
   HostArrays on_host;
   DeviceArrays on_device;
@@ -117,7 +117,7 @@ bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* op
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(inputs));
   if (count > kMaxTensors) return false;
   if (!AppendValue(arguments[0], 0, key)) return false;
-  // Devices are never freed; other objects that name one may be, and their addresses be reused.
+  // Devices are never freed; other objects that name a device may be freed, and their addresses reused.
   if (!AppendValue(arguments[5], 0, key)) {
     if (PyUnicode_Check(arguments[5])) return false;
     AppendBytes(arguments[5], key);

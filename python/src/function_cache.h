@@ -13,14 +13,14 @@ namespace anydml::python {
 // The arguments of _call.call: name, inputs, attributes, outputs, out, device, and a stream's number or None.
 using FunctionArguments = std::span<PyObject* const, 7>;
 
-// Null: not cached yet, or not cacheable, such as calls with other arrays, or with attributes of types whose
-// values may look the same and be different.
+// Null: not cached yet, or not cacheable, such as calls with other arrays, or with attribute types whose
+// different values may look the same.
 pybind11::object CallFunction(FunctionArguments arguments);
 
 // `make` returns a capsule with a Caller, or null; it is called if the call can be cached.
 void RememberFunction(FunctionArguments arguments, const std::function<pybind11::object()>& make);
 
-// So that devices are destroyed before the interpreter.
+// Clears the cache, so that devices are destroyed before the interpreter.
 void ForgetFunctions();
 
 }  // namespace anydml::python

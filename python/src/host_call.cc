@@ -10,8 +10,8 @@ namespace py = pybind11;
 namespace anydml::python {
 namespace {
 
-// From this size on, results are in memory that is kept: finding a smaller piece takes longer than allocating
-// it.
+// From this size on, memory of results is reused: for smaller results, searching takes longer than
+// allocating.
 constexpr uint64_t kLeastKeptBytes = uint64_t{256} << 10;
 constexpr uint64_t kMaxKeptBytes = uint64_t{512} << 20;
 constexpr size_t kMaxKept = 32;
@@ -75,9 +75,9 @@ DataType TypeOf(const char* format, Py_ssize_t bytes) {
   }
 }
 
-// Memory of large results, as byte arrays of which results are views. A result, a view of it or an export of
-// its memory also holds the byte array: if only this list holds it, it is free. Guarded by the GIL; never
-// destroyed.
+// Memory of large results, as byte arrays that results are views of. A result, a view of it or an export of
+// its memory also references the byte array: if only this list references it, it is free. Guarded by the GIL;
+// never destroyed.
 class ResultMemory {
  public:
   static ResultMemory& Get() {
@@ -163,7 +163,7 @@ py::object CallOnHost(const Caller& caller, const HostArrays& inputs, PyObject* 
     if (caller.inputs[i]) from[i] = inputs[i].data();
   }
   const size_t count = caller.outputs.size();
-  Objects results;  // first those that are given
+  Objects results;  // first the given ones
   if (!SplitOut(out, count, &results)) return {};
   HostArrays places;
   for (size_t i = 0; i < count; ++i) {

@@ -54,7 +54,7 @@ Status StreamEnd::OrderBefore(uintptr_t stream, bool capturing) const {
     lost = lost_ && !capturing;
   }
   if (lost) return ToStatus(AnyDmlWaitForCudaStream(device_.Get(), nullptr));
-  if (mark == nullptr) return {};  // nothing was enqueued
+  if (mark == nullptr) return {};  // no work was enqueued
   return ToStatus(AnyDmlWaitForCudaMark(device_.Get(), mark, Pointer(stream)));
 }
 
@@ -255,7 +255,7 @@ void MemoryPool::Empty() noexcept {
 }
 
 void MemoryPool::Release(std::list<Kept> pieces) noexcept {
-  // Those of one stream together, of which there are few.
+  // The pieces of one stream together; there are few.
   while (!pieces.empty()) {
     const MemoryUser user = pieces.front().users.back();
     const bool done = WaitFor(user);
@@ -304,7 +304,7 @@ Status MemoryPool::Order(const Stream& before, const Stream& after) const {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   if (before.id == after.id) return {};
   uintptr_t handle = before.handle;
-  // The default stream is ordered after every thread's own one, and neither is ever destroyed.
+  // The default stream is ordered after every thread's own stream, and neither is ever destroyed.
   if (handle == Stream::kPerThread) handle = Stream::kDefault;
   return ToStatus(AnyDmlOrderCudaStreams(device_.Get(), Pointer(handle), Pointer(after.handle)));
 }
@@ -312,7 +312,7 @@ Status MemoryPool::Order(const Stream& before, const Stream& after) const {
 Status MemoryPool::OrderBehind(const Stream& before, bool late, const Stream& after) const {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   if (before.id == after.id) return {};
-  // It is unknown where and when a graph runs.
+  // A graph may run at any time, in any stream.
   const bool unknown = before.capturing || (late && !before.lasting());
   if (unknown && !after.capturing) return WaitForAll();
   if (before.lasting()) return Order(before, after);

@@ -32,7 +32,7 @@ class StreamEnd {
   StreamEnd(const StreamEnd&) = delete;
   StreamEnd& operator=(const StreamEnd&) = delete;
 
-  // Moves it to the present end of the stream, which exists. `capturing`: within the graph that is being
+  // Moves it to the present end of the stream, which must exist. `capturing`: within the graph that is being
   // captured.
   void MoveTo(uintptr_t stream, bool capturing) noexcept;
   // Orders later work of the stream after it; 0: the host waits.
@@ -42,14 +42,14 @@ class StreamEnd {
   const ComPtr<ID3D12Device> device_;
   mutable std::mutex mutex_;
   void* mark_ = nullptr;
-  void* captured_mark_ = nullptr;  // nothing outside the capture can wait for it
+  void* captured_mark_ = nullptr;  // no work outside the capture can wait for it
   bool lost_ = false;              // the work is after the mark
 };
 
 // A CUDA stream, as MemoryPool::Describe identifies it, because a handle may be reused.
 struct Stream {
   static constexpr uintptr_t kDefault = 1;
-  static constexpr uintptr_t kPerThread = 2;  // another one in every thread
+  static constexpr uintptr_t kPerThread = 2;  // a different one in every thread
 
   uintptr_t handle = 0;
   uint64_t id = 0;
@@ -63,14 +63,14 @@ struct Stream {
 struct MemoryUser {
   Stream stream;
   uint32_t uses = 0;     // number of uses that may still enqueue work
-  uint32_t exports = 0;  // how many of these belong to other libraries, which do not tell when they do
-  bool late = false;     // other libraries may have enqueued work after the end that is known of the stream
+  uint32_t exports = 0;  // the number of uses by other libraries, whose later work is unknown
+  bool late = false;     // other libraries may have enqueued work after the stream's known end
 };
 
 // A piece of a pool. Threads may share it.
 class Memory {
  public:
-  // `kept_bytes`: the size under which the pool keeps it; 0: it does not.
+  // `kept_bytes`: the size under which the pool keeps it; 0: the pool does not keep it.
   Memory(std::shared_ptr<MemoryPool> pool, ComPtr<ID3D12Resource> buffer, uint64_t kept_bytes,
          MemoryUser first);
   ~Memory();
@@ -99,10 +99,11 @@ class Memory {
   std::vector<MemoryUser> users_;  // the latest is last, and is not ordered behind the others
 };
 
-// While it exists, work that uses the memory may be enqueued in a stream, ordered behind uses in other
-// streams at the time when this began: a call, or (`exported`) a tensor that another library has. That work
-// precedes any use of the memory after this has ended; until then the other library is responsible for its
-// order relative to calls. The stream exists when this begins, and when a call enqueues work.
+// While this object exists, work that uses the memory may be enqueued in a stream. That work is ordered
+// behind uses in other streams from before this object was created. It stands for a call or (`exported`) for
+// a tensor that another library has. Later uses of the memory follow that work; until then the other library
+// orders it relative to calls. The stream must exist when this object is created, and when a call enqueues
+// work.
 class MemoryUse {
  public:
   static Status Begin(std::shared_ptr<Memory> memory, const Stream& stream, bool exported,
@@ -131,14 +132,14 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   Status Take(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
   // Filled with zeros, and not kept.
   Status TakeNew(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
-  // Frees everything that is kept, when it is no longer in use.
+  // Frees all kept memory that is no longer in use.
   void Empty() noexcept;
 
   // The stream must exist.
   Status Describe(uintptr_t handle, Stream* stream);
   // Orders later work in the stream `after` behind the work that `before` has now.
   Status Order(const Stream& before, const Stream& after) const;
-  // To be called after enqueueing work that uses memory of this pool.
+  // Must be called after work that uses memory of this pool is enqueued.
   static void MoveEnd(const Stream& stream) noexcept;
 
   ID3D12Device* device() const { return device_.Get(); }
@@ -148,14 +149,14 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
 
   struct Kept {
     uint64_t bytes = 0;
-    std::vector<MemoryUser> users;  // the last may get it again, ordered behind the others
+    std::vector<MemoryUser> users;  // the last stream may get it again, ordered behind the others
     ComPtr<ID3D12Resource> buffer;
   };
 
   Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out);
   Status AllocateNew(uint64_t bytes, ComPtr<ID3D12Resource>* out) const;
   void Give(std::list<Kept> pieces) noexcept;
-  // Frees pieces when they are no longer in use; the pool keeps those for which that is unknown.
+  // Frees pieces that are no longer in use; the pool keeps those whose use is unknown.
   void Release(std::list<Kept> pieces) noexcept;
   // Orders `user` in its stream behind all uses of the piece.
   Status OrderKept(const Kept& piece, MemoryUser* user) const;

@@ -117,7 +117,7 @@ std::shared_ptr<MemoryUse> UseIn(const std::shared_ptr<Memory>& memory, uintptr_
 std::shared_ptr<Device> Open(const std::string& adapter) {
   std::shared_ptr<Device> device;
   const Status status = WithoutGil([&] { return Device::Open(adapter, &device); });
-  // A missing adapter is no NotImplementedError.
+  // A missing adapter is not a NotImplementedError.
   if (status.code() == Code::kUnsupported || status.code() == Code::kNotImplemented) {
     Raise(PyExc_RuntimeError, status.message());
   }
@@ -125,7 +125,7 @@ std::shared_ptr<Device> Open(const std::string& adapter) {
   return device;
 }
 
-// The adapter whose memory DLPack calls so; "" if there is none.
+// The adapter that DLPack's device number means; "" if there is none.
 std::string AdapterWithMemory(int32_t type, int32_t id) {
   std::vector<client::Adapter> adapters;
   Run([&] { return client::ListAdapters(&adapters); });
@@ -168,7 +168,7 @@ void AddRowsExactly(uintptr_t numbers, size_t rows, size_t columns, uintptr_t di
   });
 }
 
-// What pybind11 throws for an object that Python could not make; Python's own error is set already.
+// The exception of pybind11 for an object that Python could not make; Python's own error is already set.
 void TranslateException(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
@@ -187,7 +187,7 @@ PYBIND11_MODULE(_anydml, m) {
   m.def("operators", OperatorNames);
   m.def("data_types", DataTypeNames);
 
-  // Classes come without constructors: objects are made by functions (SealTypes).
+  // Classes have no constructors: functions make the objects (SealTypes).
   py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")
       .def_property_readonly("outputs", Outputs)
       .def_property_readonly(

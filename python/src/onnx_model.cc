@@ -101,7 +101,7 @@ class OnnxModel {
  public:
   // `contents` is the file if there is no path.
   OnnxModel(const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
-    // Read in place; the last user may be another thread.
+    // The file is read in place; its last user may be another thread.
     std::span<const char> text;
     std::shared_ptr<const py::bytes> owner;
     if (contents) {
@@ -128,7 +128,7 @@ class OnnxModel {
       const auto escaped = Text(input.name).cast<std::string>();
       if (escaped != input.name) escaped_.emplace(escaped, input.name);
     }
-    // Whoever has the name itself is meant by it.
+    // A name that matches exactly takes precedence.
     for (const onnx::Signature& input : session_->inputs()) escaped_.erase(input.name);
   }
 
@@ -163,7 +163,7 @@ class OnnxModel {
     return outputs;
   }
 
-  // Profiles a run, after one that compiles.
+  // Profiles a run, after an unprofiled run that compiles.
   PyProfile Profile(const std::map<std::string, PyInput>& given) {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     double seconds = 0;

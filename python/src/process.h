@@ -5,7 +5,7 @@
 
 namespace anydml::python {
 
-// From now on forked children are detected. Call it before the first device.
+// Detects forked children from now on. Call it before the first device is opened.
 void WatchForks();
 
 // Whether this process was forked from one that had opened a device.

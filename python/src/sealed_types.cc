@@ -20,7 +20,7 @@ PyObject* RefusePickling(PyObject* self, PyObject*) {
   return nullptr;
 }
 
-// pybind11 alone calls it, since RefuseNew does not.
+// Only pybind11 calls it; RefuseNew does not.
 PyObject* AllocateObject(PyTypeObject* type, Py_ssize_t items) {
   PyObject* const object = PyType_GenericAlloc(type, items);
   if (object == nullptr) throw py::error_already_set();
@@ -29,13 +29,14 @@ PyObject* AllocateObject(PyTypeObject* type, Py_ssize_t items) {
 
 using Dealloc = void (*)(py::detail::value_and_holder&);
 
-// Of pybind11, by the class.
+// pybind11's original functions, by class.
 std::map<const py::detail::type_info*, Dealloc>& Deallocs() {
   static auto* const deallocs = new std::map<const py::detail::type_info*, Dealloc>;
   return *deallocs;
 }
 
-// Where memory runs out between an object and its holder, somebody else still holds what it would delete.
+// If memory runs out between an object and its holder, another owner still has the object that pybind11 would
+// delete.
 void DeallocHeld(py::detail::value_and_holder& held) {
   if (held.holder_constructed()) Deallocs().at(held.type)(held);
 }
@@ -56,7 +57,7 @@ void Seal(PyTypeObject* type) {
 }  // namespace
 
 void SealTypes() {
-  // Of this module alone: see PYBIND11_COMPILER_TYPE in CMakeLists.txt.
+  // The types of this module only: see PYBIND11_COMPILER_TYPE in CMakeLists.txt.
   PyObject* const base = py::detail::get_internals().instance_base;
   auto* const base_type = reinterpret_cast<PyTypeObject*>(base);
   for (PyMethodDef& method : kRefusals) {

@@ -1,4 +1,4 @@
-// What Python may do with the module's classes beyond what they offer.
+// Restricts what Python can do with the module's classes to what they offer.
 #pragma once
 
 #include <type_traits>
@@ -8,14 +8,14 @@
 
 namespace anydml::python {
 
-// Objects of the module come from its functions, which make them whole. pybind11 alone would also let
-// `__new__` and `pickle` make objects with nothing in them, and `__class__` turn one into another: their
-// methods then end the process. After this all of that is a TypeError, for every class that is defined so
-// far. Without memory for an object its making throws, where pybind11 would go on with a null pointer, or
-// delete what a shared_ptr holds: all classes have such holders.
+// The module's functions create its objects completely. pybind11 alone would also let `__new__` and `pickle`
+// create empty objects, and `__class__` turn one into another: calling their methods would then crash the
+// process. After this call, all of that raises a TypeError, for every class defined so far. If there is no
+// memory for an object, creating it throws; pybind11 would continue with a null pointer, or delete an object
+// that a shared_ptr owns (all classes have such holders).
 void SealTypes();
 
-// A method for pybind11, which would call it on a null pointer when Python calls it on None.
+// A method for pybind11 that refuses None: pybind11 would call it on a null pointer.
 template <typename T, typename Result, typename... Arguments>
 auto OnObject(Result (T::*method)(Arguments...)) {
   return [method](T& object, Arguments... arguments) {

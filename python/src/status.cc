@@ -32,7 +32,8 @@ py::str Text(std::string_view text) {
 }
 
 void Raise(PyObject* type, std::string_view message) {
-  // An object, not its type and text: pybind11 takes it for a mistake when Python has no memory to make one.
+  // An object, not type and text: if Python has no memory to make one, pybind11 would report an internal
+  // error.
   PyObject* const error = PyObject_CallFunctionObjArgs(type, Text(message).ptr(), nullptr);
   if (error != nullptr) {
     PyErr_SetObject(type, error);

@@ -17,7 +17,8 @@ pybind11::str Text(std::string_view text);
 
 [[noreturn]] void Raise(PyObject* type, std::string_view message);
 
-// For Python; without memory for it the error is Python's own, where pybind11 would speak of a wrong type.
+// Text as a Python object. Without memory for it, the error is Python's own; pybind11 would report a wrong
+// type.
 template <typename Value>
 pybind11::object ToPython(const Value& value) {
   if constexpr (pybind11::detail::is_pyobject<Value>::value) {
@@ -29,7 +30,7 @@ pybind11::object ToPython(const Value& value) {
   }
 }
 
-// Raises the exception that stands for the status; nothing if it is OK.
+// Raises the exception for the status; nothing if it is OK.
 void Check(const Status& status);
 
 // The status of `body`, also when it throws.
@@ -38,7 +39,7 @@ Status Caught(Body&& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, "out of memory");  // short: takes no memory itself
+    return Status(Code::kOutOfMemory, "out of memory");  // short: needs no allocation
   } catch (const std::length_error&) {                   // thrown by a container that would exceed its
                                                          // maximum size
     return Status(Code::kOutOfMemory, "out of memory");
@@ -48,8 +49,8 @@ Status Caught(Body&& body) {
 }
 
 // Acquires the GIL again. If the interpreter is shutting down, old Python versions end the thread by
-// unwinding its stack, whose objects need the GIL to be destroyed: so the thread sleeps instead, as in newer
-// versions.
+// unwinding its stack, whose objects need the GIL to be destroyed. Therefore the thread sleeps instead, as in
+// newer versions.
 inline void TakeGil(PyThreadState* thread) {
   try {
     PyEval_RestoreThread(thread);

@@ -1,5 +1,5 @@
-// Preloaded into Python: operator new fails where a test says so. (What Python itself allocates is
-// _testcapi.set_nomemory's affair.)
+// Preloaded into Python: operator new fails where a test requests it. (For Python's own allocations, tests
+// use _testcapi.set_nomemory.)
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,9 @@ constexpr size_t kUsual = alignof(std::max_align_t);
 
 }  // namespace
 
-// The allocation behind `count` others fails.
+// The allocation after `count` others fails.
 extern "C" void anydml_test_fail_after(int64_t count) { g_until_failure.store(count); }
-// None fails any more; whether one did.
+// Stops failing; returns whether an allocation has failed.
 extern "C" bool anydml_test_succeed() { return g_until_failure.exchange(-1) < 0; }
 
 void* operator new(size_t bytes) { return AllocateOrThrow(bytes, kUsual); }

@@ -40,5 +40,5 @@ LAYOUTS = {
     "swapped": lambda x: x.astype(x.dtype.newbyteorder()),
     "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
 }
-# Those that the library reads where they are.
+# Layouts that the library reads in place.
 DIRECT = ["packed", "fortran", "stepped", "offset", "read-only"]

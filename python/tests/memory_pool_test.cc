@@ -1,4 +1,4 @@
-// Memory that is used again: behind what, by CUDA's streams as this file pretends them to be.
+// Reuse of memory: the order of streams, with CUDA's streams simulated in this file.
 #include "../src/memory_pool.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ namespace {
 
 thread_local uint64_t t_own_stream = 1002;  // the id of stream 2
 
-// What was asked of CUDA, and the streams that there are with handles above 2. A mark is the handle of the
-// stream that it was set in, and is written with a "!".
+// The requests to CUDA, and the existing streams with handles above 2. A mark is the handle of the stream in
+// which it was set, and is written with a "!".
 struct Cuda {
   std::vector<std::string> calls{};
   std::map<uintptr_t, uint64_t> ids{};
@@ -36,7 +36,7 @@ Cuda& TheCuda() {
 
 std::string Number(void* handle) { return std::to_string(reinterpret_cast<uintptr_t>(handle)); }
 
-// CUDA may crash for one that is gone.
+// CUDA may crash if the stream no longer exists.
 void ExpectToExist(void* stream) {
   const auto handle = reinterpret_cast<uintptr_t>(stream);
   EXPECT_TRUE(handle <= 2 || TheCuda().ids.contains(handle)) << "stream " << handle << " is gone";
@@ -44,7 +44,7 @@ void ExpectToExist(void* stream) {
 
 }  // namespace
 
-// In the place of the library's.
+// Replaces the library's function.
 extern "C" {
 
 int32_t AnyDmlOrderCudaStreams(ID3D12Device*, void* before, void* after) {
@@ -125,18 +125,18 @@ class MemoryPoolTest : public testing::Test {
   std::shared_ptr<MemoryUse> Export(const std::shared_ptr<Memory>& memory, uintptr_t handle) {
     return Use(memory, handle, true);
   }
-  // As an operator that does not wait.
+  // Like an operator that does not wait.
   void Call(const std::shared_ptr<Memory>& memory, uintptr_t handle) {
     const auto use = Use(memory, handle);
     MemoryPool::MoveEnd(At(handle));
   }
-  // What a call of that stream has written.
+  // Recorded by a call in that stream.
   std::shared_ptr<Memory> TakeAndCall(uintptr_t handle) {
     auto memory = Take(handle);
     Call(memory, handle);
     return memory;
   }
-  // In stream 20, and not behind what it is used for in stream 10.
+  // In stream 20, and not ordered behind its use in stream 10.
   std::shared_ptr<Memory> UsedInTwoStreams() {
     auto memory = Take(10);
     const auto late = Use(memory, 10);
@@ -146,7 +146,7 @@ class MemoryPoolTest : public testing::Test {
     EXPECT_EQ(Asked(), Calls{"mark 10"});
     return memory;
   }
-  // What was asked of CUDA since the last time.
+  // The requests to CUDA since the last call.
   Calls Asked() { return std::exchange(TheCuda().calls, {}); }
 
   std::shared_ptr<MemoryPool> pool_;
@@ -179,7 +179,7 @@ TEST_F(MemoryPoolTest, AnExportLivesOnInAnEarlierStream) {
   const uintptr_t address = memory->address();
   auto exported = Export(memory, 20);
   EXPECT_EQ(Asked(), (Calls{"mark 10", "10! < 20", "mark 20"}));
-  Call(memory, 30);  // the export's holder orders what it has enqueued since
+  Call(memory, 30);  // the export's holder orders the work that it has enqueued since
   EXPECT_EQ(Asked(), (Calls{"20! < 30", "mark 30", "mark 30"}));
   EXPECT_TRUE(memory->OrderBefore(At(10)).ok());  // but the host sees it
   EXPECT_EQ(Asked(), (Calls{"wait for 0", "30! < 10"}));
@@ -187,7 +187,7 @@ TEST_F(MemoryPoolTest, AnExportLivesOnInAnEarlierStream) {
   TheCuda().ids.erase(20);
   exported.reset();
   EXPECT_EQ(Asked(), Calls{});
-  EXPECT_EQ(Take(30)->address(), address);  // once all that is over
+  EXPECT_EQ(Take(30)->address(), address);  // after all that has completed
   EXPECT_EQ(Asked(), (Calls{"wait for 0", "mark 30"}));
   EXPECT_EQ(Take(30)->address(), address);
   EXPECT_EQ(Asked(), Calls{});
@@ -242,7 +242,7 @@ TEST_F(MemoryPoolTest, EveryThreadHasAStreamOfNumberTwo) {
   std::thread([&] {
     t_own_stream = 2002;
     Use(memory, 2);
-    EXPECT_EQ(Asked(), Calls{"1 < 2"});  // the default stream comes behind every thread's own
+    EXPECT_EQ(Asked(), Calls{"1 < 2"});  // the default stream is ordered after every thread's own stream
     memory.reset();
   }).join();
   EXPECT_NE(Take(2)->address(), address);
@@ -256,7 +256,7 @@ TEST_F(MemoryPoolTest, ANewStreamWithTheHandleOfOneThatIsGone) {
   const uintptr_t address = TakeAndCall(10)->address();
   const auto used = TakeAndCall(20);
   EXPECT_EQ(Asked(), (Calls{"mark 10", "mark 20"}));
-  TheCuda().ids = {{10, 11}, {30, 30}};  // 10 is another one, 20 is no more
+  TheCuda().ids = {{10, 11}, {30, 30}};  // 10 is now another stream, 20 no longer exists
   EXPECT_NE(Take(10)->address(), address);
   EXPECT_TRUE(used->OrderBefore(At(30)).ok());
   EXPECT_EQ(Asked(), Calls{"20! < 30"});
@@ -287,12 +287,12 @@ TEST_F(MemoryPoolTest, Captures) {
   const uintptr_t address = UsedInTwoStreams()->address();
   TheCuda().capturing = {10, 20};
   auto memory = Take(20);
-  EXPECT_NE(memory->address(), address);  // a graph cannot be behind what stream 10 does now
+  EXPECT_NE(memory->address(), address);  // a graph cannot be ordered behind the present work in stream 10
   Call(memory, 20);
   Call(memory, 10);
   EXPECT_EQ(Asked(), (Calls{"mark 20", "20! < 10", "mark 10", "mark 10"}));
   TheCuda().capturing = {};
-  EXPECT_TRUE(memory->OrderBefore(At(30)).ok());  // the graph may run anywhere
+  EXPECT_TRUE(memory->OrderBefore(At(30)).ok());  // the graph may run in any stream
   EXPECT_EQ(Asked(), Calls{"wait for 0"});
 }
 

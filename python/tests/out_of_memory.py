@@ -104,7 +104,7 @@ def main(name):
     memory.anydml_test_fail_after.argtypes = [ctypes.c_int64]
     memory.anydml_test_succeed.restype = ctypes.c_bool
     call, calls, expected = NAMES[name], Calls(), ERRORS.get(name, ())
-    for _ in range(2):  # what is made once per process is there after the first
+    for _ in range(2):  # objects that are made once per process exist after the first run
         assert not attempt(call, calls, expected)
     count = failures = 0
     while True:

@@ -10,7 +10,7 @@ from gpus import NAME, OnGpu, OnGpuWithTable, aligned, pretended
 import anydml as dml
 from anydml import _anydml
 
-LARGE = 1 << 18  # elements; results of as many bytes lie in memory that is kept
+LARGE = 1 << 18  # elements; results of this size use memory that is kept
 A, B = np.arange(8, dtype=np.float32), np.ones(8, np.float32)
 
 
@@ -58,7 +58,7 @@ def test_arrays_that_need_attention_take_the_long_way():
         add(A, B, out=place)
     with pytest.raises(ValueError, match=r"b is float64 \(8,\) but was compiled as float32 \(8,\)"):
         add(A, B.astype("f8"))
-    assert short(add, A, B).tolist() == (A + 1).tolist()  # wrong calls leave it usable
+    assert short(add, A, B).tolist() == (A + 1).tolist()  # failed calls leave it usable
 
 
 def test_results_that_overlap_inputs():
@@ -206,7 +206,7 @@ def test_functions_tell_apart_what_looks_alike():
     assert dml.top_k1(A, k=2, **top)[0].shape == (2,)
     assert dml.top_k1(np.float32(3), k=1, **top)[0].tolist() in ([3], 3)
     assert dml.top_k1(A.reshape(8, 1), k=1, **top)[0].shape == (1, 1)
-    for x in (A, A[::-1], np.repeat(A, 2)[::2], A[::-1], A.astype(">f4"), A):  # some of which are copied first
+    for x in (A, A[::-1], np.repeat(A, 2)[::2], A[::-1], A.astype(">f4"), A):  # some of them are copied first
         assert dml.top_k1(x, k=1, **top)[1].tolist() == [int(np.argmax(x))]
     assert dml.top_k1(np.asfortranarray(A.reshape(2, 4)), k=1, **top)[0].tolist() == [[4, 5, 6, 7]]
 
@@ -273,7 +273,7 @@ def test_tensors_of_others_are_looked_at_in_c(gpu):
         assert add._quick((OnGpuWithTable(wrong), b), None, None) is NotImplemented
     a.fails = True
     assert add._quick((a, b), None, None) is NotImplemented
-    assert add(a, b).numpy().tolist() == (A + 1).tolist()  # its __dlpack__ says what there is to say
+    assert add(a, b).numpy().tolist() == (A + 1).tolist()  # falls back to __dlpack__
     a.fails, a.requires_grad = False, True
     a.streams.clear()
     assert short(add, a, b).numpy().tolist() == (A + 1).tolist() and a.streams == [1]
@@ -309,7 +309,8 @@ def test_streams(gpu):
             assert result.numpy().tolist() == (A + 1).tolist()
     result.__dlpack__(stream=-1)
     assert result._memory.stream == 2
-    result.__dlpack__(stream=123)  # the consumer's stream comes behind ours, and its use is what counts now
+    # The consumer's stream waits for ours, and only the consumer's use counts from here on.
+    result.__dlpack__(stream=123)
     assert result._memory.stream == 123
     result.__dlpack__()
     assert result._memory.stream == 1

@@ -45,7 +45,7 @@ def test_exported_memory_outlives_the_tensor(torch):
 
 def test_torch_views(torch):
     x = torch.arange(4 * 9 * 5, dtype=torch.float32, device="cuda").reshape(4, 9, 5)
-    # Transposed, stepped, broadcast; and beginning at odd elements, which is copied.
+    # Transposed, stepped, broadcast; and with odd start elements, which are copied.
     for view in (x.permute(2, 0, 1), x[:, ::2], x[:1].expand(3, 9, 5), x[1:, 1:], x.flatten()[1:]):
         result = torch.from_dlpack(dml.element_wise_identity(view))
         assert (result == view).all()
@@ -84,7 +84,7 @@ def test_cupy():
         dml.element_wise_identity(x[::-1])
 
 
-# ---- Streams of PyTorch's ----
+# ---- PyTorch's streams ----
 
 
 def test_results_stay_in_a_stream(torch):
@@ -114,7 +114,7 @@ def test_results_in_a_stream_feed_others(torch):
     other = torch.cuda.Stream()
     add = dml.Device(GPU).compile(dml.element_wise_add, x, x)
     torch.cuda.synchronize()
-    for number in range(1, 30):  # memory is used again all the time, in two streams and the default one
+    for number in range(1, 30):  # memory is reused constantly, in two streams and the default one
         with torch.cuda.stream(stream):
             torch.cuda._sleep(1_000_000)
             x.fill_(number)
@@ -143,7 +143,8 @@ def test_errors_in_data_when_the_call_waits(torch):
     for _ in range(2):
         with pytest.raises(IndexError, match=r"the tuple IndicesTensor\[0,:\] is \{9\}"):
             scatter(x, index, x[:1])
-    scatter(x, index, x[:1], stream=torch.cuda.current_stream())  # nobody is there to be told
+    # The call does not wait, so it raises no error.
+    scatter(x, index, x[:1], stream=torch.cuda.current_stream())
 
 
 def test_calls_become_part_of_a_cuda_graph(torch):
@@ -173,7 +174,7 @@ def test_operators_with_temporary_memory_become_part_of_a_cuda_graph(torch):
     x.normal_()
     other = torch.randn(64, 20000, device="cuda")
     for _ in range(3):
-        again = sort(other, stream=stream)  # has memory of its own
+        again = sort(other, stream=stream)  # has its own memory
         graph.replay()
     assert (places[0] == x.sort(dim=1).values).all()
     assert (torch.from_dlpack(again[0]) == other.sort(dim=1).values).all()
@@ -187,7 +188,7 @@ def test_several_operators_with_temporary_memory_become_part_of_a_cuda_graph(tor
         sorts.append(dml.Device(GPU).compile(dml.top_k1, x, axis=1, k=20000, direction=direction))
         places.append((torch.empty_like(x), torch.empty(64, 20000, dtype=torch.uint32, device="cuda")))
     torch.cuda.synchronize()
-    for _ in range(2):  # also when calls outside have reserved memory again
+    for _ in range(2):  # also after other calls have reserved memory again
         for sort, place in zip(sorts, places):
             sort(x, out=place, stream=stream)
         torch.cuda.synchronize()
@@ -277,7 +278,7 @@ def test_streams_that_are_gone(torch):
         assert int(torch.cuda.cudart().cudaStreamDestroy(handle.value)) == 0
         assert (results[0].numpy() == 2 * number).all()
         assert (add(results[1], results[2]).numpy() == 4 * number).all()
-        del taken  # the package learns that the export is over when its stream is gone
+        del taken  # the package learns that the export has ended after its stream is gone
         assert (add(results[2], results[3]).numpy() == 4 * number + 1).all()
 
 

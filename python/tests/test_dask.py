@@ -138,7 +138,7 @@ def test_an_exact_sum_is_rounded_once(seed):
                  rng.integers(-149, -148 + spread, (3, 50)) + int(rng.integers(0, 104 + 149 - spread)) * (seed % 3 > 0))
     with np.errstate(over="ignore"):
         x = np.clip(x, -3e38, 3e38).astype(np.float32)
-    if seed % 2:  # nearly all of it goes
+    if seed % 2:  # nearly everything cancels
         x[:, 25:] = -x[:, :25]
         x[:, 7] = np.float32(1e-45)
     expected = [to_float32(sum(map(Fraction, row.tolist()), Fraction(0))) for row in x]
@@ -191,7 +191,7 @@ def test_float_sums_do_not_depend_on_chunks_and_are_as_on_one_machine(seed):
             assert same_bits(computed, whole)
         slack = np.abs(x[np.isfinite(x)].astype(np.float64)).sum() if name in ("sum", "average") else 0
         tolerance = {2: 2e-3, 4: 1e-5}[x.dtype.itemsize]
-        if name != "log_sum":  # near 1 its digits are those of the sum's error
+        if name != "log_sum":  # near 1, where its digits are those of the sum's error
             assert (np.isnan(expected) == np.isnan(computed)).all()
             np.testing.assert_allclose(computed.astype(np.float64), expected.astype(np.float64), rtol=tolerance,
                                        atol=1e-6 * slack + 1e-6)

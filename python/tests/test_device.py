@@ -96,7 +96,7 @@ def test_specs_are_for_compile_only():
 def test_a_removed_device_is_opened_anew():
     device, x = dml.Device("cpu"), np.ones(3, np.float32)
     copy, lost = device.compile(dml.element_wise_identity, x), device._native
-    dml.element_wise_identity(x)  # which the device keeps compiled
+    dml.element_wise_identity(x)  # which the device caches
     lost.remove()
     assert lost.removed
     assert copy(x).tolist() == [1, 1, 1]
@@ -116,7 +116,7 @@ def test_threads_share_a_device_and_an_operator():
             mine = (top(x), dml.top_k1(x, axis=1, k=2, direction="decreasing"))
             if not all(same_bits(a, b) for result in mine for a, b in zip(result, expected)):
                 failures.append(seed)
-            try:  # whose error is whose
+            try:  # each thread must get its own error
                 dml.scatter_nd(x, np.array([[seed + 100]], np.int32), x[:1])
                 failures.append("no error")
             except IndexError as error:
@@ -186,7 +186,7 @@ def test_forked_processes():
             "    except RuntimeError as error: print(error)\n"
             "    raise SystemExit(0)\n"
             "print('ended', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
-    code, text, _ = python(fork)  # a child of a process that has not used it may
+    code, text, _ = python(fork)  # the child of a process without devices may open one
     assert (code, text) == (0, "3.0\nended 0\n")
     code, text, _ = python(f"{USE}\n{fork}")
     assert code == 0 and "start it with the 'spawn' or 'forkserver' method" in text and "ended 0" in text

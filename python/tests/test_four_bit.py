@@ -81,6 +81,6 @@ def test_in_and_out(device):
     result = copy(given)
     assert isinstance(result, dml.FourBit) and result.numpy().tolist() == given.numpy().tolist()
     assert isinstance(result.packed, np.ndarray if device.id == "cpu" else dml.Tensor)
-    assert copy(result).numpy().tolist() == given.numpy().tolist()  # from where it is
+    assert copy(result).numpy().tolist() == given.numpy().tolist()  # without a copy
     with pytest.raises(ValueError, match=r"input is uint4 \(1, 5\) but was compiled as int4 \(1, 5\)"):
         copy(dml.FourBit([[1, 2, 3, 4, 5]], "uint4"))

@@ -47,7 +47,7 @@ def test_tensor(gpu):
     assert repr(tensor) == "Tensor((2, 3, 4), dtype=float32, device='cuda:0')"
     assert tensor.__dlpack_device__() == (2, 0)
     assert np.asarray(tensor, np.int16).tolist() == X.tolist()
-    again = dml.element_wise_identity(tensor)  # stays where it is
+    again = dml.element_wise_identity(tensor)  # stays in place
     assert isinstance(again, dml.Tensor) and (again.numpy() == X).all()
     with pytest.raises(ValueError, match="input is on cuda:0 but the operator runs on cpu"):
         dml.element_wise_identity(tensor, device="cpu")
@@ -108,7 +108,7 @@ def test_threads(gpu):
     assert failures == []
 
 
-# ---- Other libraries' tensors, on the pretended GPU; test_cuda.py has PyTorch's on a real one ----
+# ---- Other libraries' tensors, on the simulated GPU; test_cuda.py has PyTorch's on a real GPU ----
 
 
 def test_tensors_of_others_are_read_where_they_are(pretended_gpu, monkeypatch):
@@ -117,7 +117,7 @@ def test_tensors_of_others_are_read_where_they_are(pretended_gpu, monkeypatch):
     for array in (aligned(X), aligned(X).transpose(2, 0, 1), aligned(X)[:, ::2]):
         x = OnGpu(array)
         assert (dml.element_wise_identity(x).numpy() == array).all()
-        assert set(x.streams) == {1, -1}  # the default stream waits for the producer; -1 is only a look
+        assert set(x.streams) == {1, -1}  # the default stream waits for the producer; -1 only inspects
 
 
 def test_tensors_at_odd_addresses_are_copied(pretended_gpu):
@@ -142,7 +142,7 @@ def test_other_gpus(pretended_gpu):
 
 
 def test_tensors_are_exported_where_they_are(pretended_gpu):
-    class OnHost:  # where the memory of a pretended GPU really is
+    class OnHost:  # the actual address of a simulated GPU's memory
         def __init__(self, tensor):
             self.tensor = tensor
 
@@ -159,4 +159,4 @@ def test_tensors_are_exported_where_they_are(pretended_gpu):
     del tensor
     assert (dml._arrays.host_array(OnHost(dml.element_wise_identity(X, device=NAME)), "x") == X).all()
     tensor = dml.element_wise_identity(X, device=NAME)
-    tensor.__dlpack__()  # a capsule that nobody takes
+    tensor.__dlpack__()  # a capsule without a consumer

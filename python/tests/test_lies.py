@@ -15,7 +15,7 @@ from anydml._arrays import host_array
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 HUGE = 2**31 - 1
 
-# What is wrong, the exception and its sentence.
+# The error, its exception and its message.
 LIES = [
     (dict(ndim=-1), ValueError, "has -1 dimensions; there must be between 0 and 32"),
     (dict(ndim=-2**31), ValueError, "has -2147483648 dimensions"),
@@ -110,11 +110,11 @@ def test_capsules_at_the_edges():
     assert read(shape=()) == 0 and read(shape=(), byte_offset=20) == 5
     assert read(shape=None) == 0
     assert read(shape=(2, 2), strides=(-1, -4), byte_offset=32) == [[8, 4], [7, 3]]
-    assert read(shape=(1, 2), strides=(2**62, 3)) == [[0, 3]]  # of one element: it says nothing
+    assert read(shape=(1, 2), strides=(2**62, 3)) == [[0, 3]]  # of one element: it has no meaning
     assert read(shape=(2, 0), data=None, strides=(2**62, -2**63)) == [[], []]
     assert read(shape=(2,), strides=(0,)) == [0, 0]
     assert host_array(Liar(shape=(1,) * 32), "x").shape == (1,) * 32
-    for place in ((1, 5), (3, 0)):  # pinned memory is the host's
+    for place in ((1, 5), (3, 0)):  # pinned memory is host memory
         assert read(place=place, shape=(1,)) == [0]
     assert dml.element_wise_identity(Liar(shape=(2, 2), strides=(-1, -4), byte_offset=32)).tolist() == [[8, 4], [7, 3]]
 

@@ -64,7 +64,7 @@ def test_a_run(model):
         outputs = model.run({"x": X, "y": Y})
         assert list(outputs) == ["z"]
         assert outputs["z"].dtype == np.float32 and outputs["z"].tolist() == Z
-    outputs["z"][0, 0] = 7  # results are the caller's
+    outputs["z"][0, 0] = 7  # the caller owns results
     assert model.run({"x": X, "y": Y})["z"].tolist() == Z
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# wheel_test.sh PYTHON SOURCE BUILD: makes the wheel, installs it into an empty folder, uses it from there.
+# wheel_test.sh PYTHON SOURCE BUILD: makes the wheel, installs it into an empty folder, and uses it from
+# there.
 set -euo pipefail
 python=$1 source=$2 build=$3
 "$python" -m pip --version >/dev/null 2>&1 || { echo "skipped: $python has no pip"; exit 77; }

@@ -21,8 +21,8 @@ from .._foreign import as_array
 from .._tensor import TensorSpec
 
 Coordinates = tuple[int, ...]
-FAN_IN = 8  # states that one merge takes
-_LARGEST = 2**31  # a size that the library can be asked about
+FAN_IN = 8  # states per merge
+_LARGEST = 2**31  # a size for queries to the library
 
 
 def dask_array(value: Any, what: str) -> da.Array:
@@ -83,7 +83,7 @@ def merged(array: da.Array, axes: tuple[int, ...], name: str, first: Callable[..
     """
     starts = starts_of(array.chunks)
     where = {block: tuple(starts[d][i] for d, i in enumerate(block)) for block in blocks_of(array)}
-    # Dask fuses this with what makes the chunks, so that a chunk and its state are one task.
+    # Dask fuses this with the tasks that make the chunks, so that a chunk and its state are one task.
     dimensions = tuple(f"d{d}" for d in range(array.ndim))
     begin = f"{name}-first"
     layer = blockwise(_state, begin, dimensions, array.name, dimensions, BlockwiseDepDict(where, array.numblocks),
@@ -116,7 +116,7 @@ def merged(array: da.Array, axes: tuple[int, ...], name: str, first: Callable[..
 
 
 def _state(chunk: npt.NDArray[Any], starts: Coordinates, first: Callable[..., Any]) -> Any:
-    return first(chunk, starts) if chunk.size else None  # which nobody asks for
+    return first(chunk, starts) if chunk.size else None  # which is never read
 
 
 def _empty(shape: tuple[int, ...], dtypes: Sequence[npt.DTypeLike]) -> tuple[npt.NDArray[Any], ...]:

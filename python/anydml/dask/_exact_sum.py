@@ -15,17 +15,17 @@ from .. import _anydml
 
 Floats = npt.NDArray[np.float32]
 _BITS, _LOWEST = 36, -149  # digit j counts multiples of 2**(36 * j - 149), and all FLOAT32 are multiples of 2**-149
-_DIGITS = 11  # of the largest number 2**64 times, and its carry
-_COLUMNS = 1 << 40  # that digits take before they overflow
-_ROWS = 1 << 12  # whose digits are in the cache
+_DIGITS = 11  # of the largest number 2**64 times, plus its carry
+_COLUMNS = 1 << 40  # numbers that digits can take before they overflow
+_ROWS = 1 << 12  # whose digits fit in the cache
 
 
 class ExactSum(NamedTuple):
     """Digits are at most 2**35 in magnitude."""
 
-    lowest: int  # which digit the first one is
+    lowest: int  # the index of the first digit
     digits: npt.NDArray[np.int64]  # digits, sums
-    special: Optional[Floats]  # of the infinities and NaNs, where there are any
+    special: Optional[Floats]  # of the infinities and NaNs, if there are any
 
 
 def exact_sum(numbers: Floats) -> ExactSum:
@@ -73,15 +73,15 @@ def merge_sums(sums: list[ExactSum]) -> ExactSum:
 def rounded(state: ExactSum) -> Floats:
     """To the nearest FLOAT32, ties to even; 0 is positive, NaN is 0x7FC00000."""
     total = np.zeros(state.digits.shape[1], np.float64)
-    error = np.zeros_like(total)  # its sign is that of what `total` lacks
+    error = np.zeros_like(total)  # its sign is that of the error of `total`
     for number in range(len(state.digits) - 1, -1, -1):
         part = np.ldexp(state.digits[number].astype(np.float64), _BITS * (state.lowest + number) + _LOWEST)
-        # Lower digits are less than the unit of this one, of which an error is a multiple.
+        # Lower digits are less than this one's unit, and the error is a multiple of that unit.
         part[error != 0] = 0
         summed = total + part
         error = np.where(error != 0, error, (total - summed) + part)
         total = summed
-    # FLOAT64 numbers that lack something get an odd last bit, so that no second rounding takes them for a tie.
+    # FLOAT64 numbers with an error get an odd last bit, so that the second rounding does not see a tie.
     even = (total.view(np.int64) & 1) == 0
     total = np.where((error != 0) & even, np.nextafter(total, np.copysign(np.inf, error)), total)
     with np.errstate(over="ignore"):

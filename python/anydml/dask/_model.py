@@ -102,7 +102,7 @@ def _loaded(key: _ByDigest) -> onnx.Model:
     return onnx.load(source.contents if source.path is None else source.path, source.device)
 
 
-# ---- What the model takes and gives ----
+# ---- The model's inputs and outputs ----
 
 def _sizes(shape: Any) -> str:
     return "x".join("n" if size is None else str(size) for size in shape)

@@ -21,7 +21,7 @@ from ._exact_sum import ExactSum, exact_sum, merge_sums, rounded
 NDArray = npt.NDArray[Any]
 Axes = tuple[int, ...]
 
-# How the results of chunks are merged where that is exact: sums and products of integers wrap.
+# How the results of chunks are merged if that is exact: sums and products of integers wrap.
 _MERGED_BY = {"max": "max", "min": "min", "sum": "sum", "l1": "sum", "sum_square": "sum", "multiply": "multiply"}
 _PRODUCT_RUN = 512  # mantissas of at least 1/2 whose product is a normal number
 
@@ -85,7 +85,7 @@ def _reduced(x: da.Array, kind: str, axes: Axes, device: str) -> da.Array:
     return result
 
 
-# ---- By the library alone ----
+# ---- By the library only ----
 
 def _first(chunk: NDArray, _: Axes, *, kind: str, axes: Axes, device: str) -> NDArray:
     return on_host(ops.reduce(chunk, kind, axes, device=device))
@@ -188,7 +188,7 @@ Exponentials = tuple[NDArray, npt.NDArray[np.float64]]  # the maximum as FLOAT32
 def first_exponentials(chunk: NDArray, _: Axes, *, axes: Axes, device: str) -> Exponentials:
     x = chunk.astype(np.float32, copy=False)
     largest = on_host(ops.reduce(x, "max", axes, device=device))
-    # Where the largest is infinite or NaN, the sum does not matter.
+    # If the maximum is infinite or NaN, the sum does not matter.
     below = np.subtract(x, np.where(np.isfinite(largest), largest, np.float32(0)))
     return largest, exponentials(below, device).sum(axis=axes, keepdims=True, dtype=np.float64)
 
@@ -202,7 +202,7 @@ def merge_exponentials(parts: list[Exponentials]) -> Exponentials:
     maxima = np.stack([part[0] for part in parts])
     largest = maxima.max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        # A part without finite numbers is relative to 0, and so is the result of which it decides.
+        # A part without finite numbers is relative to 0, and so is the result if such a part determines it.
         scales = np.exp(np.where(np.isneginf(maxima), 0, maxima - largest).astype(np.float64))
         scales = np.where(np.isfinite(largest), scales, 1)
         sums = np.stack([part[1] for part in parts]) * scales
@@ -256,7 +256,7 @@ def _first_extremes(chunk: NDArray, starts: Axes, *, kind: str, axes: Axes, size
                     device: str) -> Extremes:
     operator = ops.argmax if kind == "argmax" else ops.argmin
     local = on_host(operator(chunk, axes, "decreasing" if last else "increasing", dtype=np.uint64, device=device))
-    # From the chunk's position to coordinates, and from those to the position in the whole.
+    # From the position in the chunk to coordinates, and from these to the position in the whole array.
     coordinates = np.unravel_index(local.astype(np.intp), [chunk.shape[axis] for axis in axes]) if axes else ()
     where = list(np.indices(local.shape, sparse=True))
     positions = np.zeros(local.shape, np.uint64)
@@ -271,7 +271,7 @@ def _merge_extremes(parts: list[Extremes], *, kind: str, last: bool) -> Extremes
     for others, places in parts[1:]:
         better = others > values if kind == "argmax" else others < values
         equal = others == values
-        if values.dtype.kind == "f":  # NaN is beyond all numbers
+        if values.dtype.kind == "f":  # NaN counts as larger than all numbers
             better |= np.isnan(others) & ~np.isnan(values)
             better &= ~np.isnan(values)
             equal |= np.isnan(others) & np.isnan(values)

@@ -20,10 +20,10 @@ from .._tensor import TensorSpec
 from ._blocks import Coordinates, array_of, blocks_of, check, dask_array, on_host, starts_of
 
 NDArray = npt.NDArray[Any]
-# Some updates: numbers of the chunks that they are for, places in the row-major order of all, indices inside of the
-# chunk, values.
+# Some updates: the number of the target chunk, the position in the row-major order of all updates, the
+# indices inside the chunk, the value.
 Updates = tuple[NDArray, NDArray, NDArray, NDArray]
-_WAYS = 16  # parts that updates are split into at a time
+_WAYS = 16  # parts that updates are split into at one time
 _LARGEST = 2**32
 
 

@@ -67,7 +67,7 @@ def _softmax(operator: str, function: Callable[..., Any], input: Any, axes: Sequ
     name = f"anydml-{operator.lower()}-{tokenize(x.name, along, device)}"
     largest, sums = merged(x, along, name, partial(first_exponentials, axes=along, device=device), merge_exponentials,
                            _both, 1, (np.float32, np.float32))
-    again = bind(x, [largest, sums]) if reread else x  # not before those are known
+    again = bind(x, [largest, sums]) if reread else x  # read again after these are known
     return da.map_blocks(_finish, again, largest, sums, is_log=function is ops.activation_log_softmax1, device=device,
                          chunks=x.chunks, meta=x._meta)
 
@@ -96,7 +96,7 @@ def _finish(chunk: NDArray, largest: NDArray, sums: NDArray, is_log: bool, devic
             result = exponentials(result, device)
             result *= 1 / sums
         is_finite = np.isfinite(largest)
-        if not is_finite.all():  # a set with NaN or +infinity, or nothing but -infinity: NaN, as on one machine
+        if not is_finite.all():  # a set with NaN or +infinity, or with -infinity only: NaN, as on one machine
             result = np.where(is_finite, result, np.float32(np.nan))
         return result.astype(chunk.dtype, copy=False)
 

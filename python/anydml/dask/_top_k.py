@@ -15,7 +15,7 @@ from .. import _operators as ops
 from .._tensor import dtype_of
 from ._blocks import check, dask_array, merged, normalized, on_host, spec
 
-Best = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # values, positions in the whole
+Best = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # values, positions in the whole array
 
 
 def top_k1(input: da.Array, axis: SupportsIndex, k: SupportsIndex, direction: str, *,
@@ -50,7 +50,7 @@ def _first(chunk: npt.NDArray[Any], starts: tuple[int, ...], *, axis: int, k: in
 
 
 def _merge(parts: list[Best], *, axis: int, k: int, direction: str, device: str) -> Best:
-    # Equal elements are in the order of their positions: in each part, and parts are in order.
+    # Equal elements are in the order of their positions: within each part, and parts are in order.
     values = np.concatenate([part[0] for part in parts], axis)
     positions = np.concatenate([part[1] for part in parts], axis)
     best, places = ops.top_k1(values, axis, min(k, values.shape[axis]), direction, device=device)
