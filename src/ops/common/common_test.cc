@@ -208,8 +208,8 @@ TEST(TransposeBlock, AnySize) {
     for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100, 245}) {
       for (const auto where :
            {TransposeTo::kTile, TransposeTo::kTiles, TransposeTo::kTensor, TransposeTo::kStream}) {
-        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // columns whose cache lines map
-                                                                    // to the same set
+        // The second one: columns whose cache lines map to the same set.
+        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {
           ExpectTurned<uint16_t>(rows, columns, height, where);
           ExpectTurned<uint32_t>(rows, columns, height, where);
         }
