@@ -7,7 +7,7 @@ NAN, INF = math.nan, math.inf
 
 
 def r32(number):
-    """What is computed in FLOAT32 is rounded after every step."""
+    """Rounds to FLOAT32, as FLOAT32 computations do after every step."""
     return elements.rounded("FLOAT32", number)
 
 
@@ -36,12 +36,12 @@ def truncated(data_type, number):
 
 
 def stored(data_type, number):
-    """What becomes of a result: a float is rounded, an integer wraps."""
+    """The stored result: a float is rounded, an integer wraps."""
     return elements.rounded(data_type, float(number)) if is_float(data_type) else wrapped(data_type, int(number))
 
 
 def half_to_even(number):
-    """To a whole number; infinities and NaN stay."""
+    """Rounds to an integer; infinities and NaN stay."""
     return math.copysign(round(number), number) if math.isfinite(number) else number
 
 
@@ -82,7 +82,7 @@ def divide(a, b):
 
 
 def power(a, b):
-    """As C has it; 1 and 0 before NaN."""
+    """As in C; 1 and 0 take precedence over NaN."""
     if a == 1 or b == 0:
         return 1.0
     if a != a or b != b:
@@ -120,7 +120,7 @@ def gelu(x):
 
 
 def quantized(data_type, number, zero_point):
-    """A quotient to the nearest step, halves to even, and the zero point added in integers."""
+    """A quotient, rounded to the nearest step (ties to even), plus the zero point in integers."""
     if number != number:
         return saturated(data_type, zero_point)
     low, high = elements.limits(data_type)

@@ -12,7 +12,7 @@ FILTER = -10000.0
 
 
 class Problem:
-    """Sizes, where queries, keys and values come from, and what else there is."""
+    """The sizes, how queries, keys and values are given, and the optional inputs."""
 
     def __init__(self, heads=2, key_heads=None, value_size=SIZE, new=5, past=0, stacked="", bias=False, position=False,
                  mask=None, present=False, lengths=None, room=0, scale=0.125, leading=0):

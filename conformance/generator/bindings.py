@@ -1,10 +1,10 @@
-"""How tensors are bound, of any operator."""
+"""How tensors of any operator are bound."""
 from generator import identity, scatter_elements, scatter_nd, top_k
 from generator.pack import DOCUMENTATION, Group
 
 
 def models():
-    """Name, and a function that makes the model anew."""
+    """A name, and a function that makes the model anew."""
     return (("top_k1", lambda: top_k.row("FLOAT16", [3, 9, 4, 1, 8], 2, top_k.DECREASING)),
             ("scatter_nd", lambda: scatter_nd.model([4, 2], [3, 1], [3, 0, 1], rank=4)),
             ("scatter_elements", lambda: scatter_elements.row(6, [5, 2, 1, 0], data_type="INT64")),

@@ -1,5 +1,5 @@
-"""For every operator, descriptions that contradict themselves or its page and have to be refused. Each is a model of
-the operator's own group that is wrong in one thing, so that the same without it is known to be accepted."""
+"""For every operator, descriptions that contradict themselves or the operator's page and must be refused. Each is a
+model of the operator's own group with one error, so that the same description without it is known to be accepted."""
 import re
 
 from generator.operation import dimension_counts, is_output, types_of
@@ -108,13 +108,13 @@ def table_field(field):
 
 
 def another_type(base, field):
-    """One that the page's table has for this tensor, too."""
+    """A different type that the page's table also allows for this tensor."""
     types = types_of(base.operator, table_field(field))
     return next((t for t in types if t != base.tensors[field].data_type), None)
 
 
 def another_rank(base, field):
-    """With a dimension of size 1 more or less, as the page's table allows."""
+    """With a dimension of size 1 added or removed, as the page's table allows."""
     sizes, (low, high) = base.tensors[field].sizes, dimension_counts(base.operator, table_field(field))
     if len(sizes) < high:
         return [1] + sizes
@@ -134,7 +134,7 @@ def same_sizes(operator, field):
 
 
 def disagreements(base):
-    """Name, claim, changes: the last tensor of each set, and the second where there are more."""
+    """Name, claim, changes: for the last tensor of each set, and for the second if there are more."""
     for letters, fields in rules_of(base.operator):
         fields = [field for field in fields.split() if field in base.tensors]
         for field in {fields[-1]: 0, fields[1]: 0} if len(fields) > 1 else ():
@@ -206,7 +206,7 @@ def contradictions(base):
 
 
 def groups(parts):
-    """`parts`: the groups of every module that makes models, by its name; one group of each of them."""
+    """`parts`: the groups of every module that makes models, by its name; returns one group for each of them."""
     for part, made in parts.items():
         group = Group(f"refused/{part}", CONTRACT, "")
         bases = {}

@@ -196,7 +196,7 @@ def dynamic():
 
 
 def nibbles(values):
-    """Elements of four bits as bytes: the first of two is the lower one."""
+    """Four-bit elements as bytes: the first of two is in the lower half."""
     values = [v % 16 for v in values] + [0] * (len(values) % 2)
     return [low | high << 4 for low, high in zip(values[::2], values[1::2])]
 
@@ -260,7 +260,7 @@ def block_model(operator, integer, real, small, with_zero):
 
 
 def bind_packed(built, field, tensor, values):
-    """Elements of four bits lie in a buffer of bytes."""
+    """Binds four-bit elements as a buffer of bytes."""
     name = field.replace("Tensors[0]", "scale").replace("Tensors[1]", "zero").replace("Tensor", "").lower()
     built.resources[name] = "UINT8" if tensor.data_type in ("UINT4", "INT4") else tensor.data_type
     built.values[name] = padded(values, built.resources[name])

@@ -248,7 +248,7 @@ def output_of(operator):
 
 
 def described(operator, attributes, data_type):
-    """The attributes as a model has them: those of unions with their type."""
+    """The attributes in the format of a model: those of unions with their type."""
     types = {f["name"]: f["type"] for f in OPERATORS[operator]["fields"]}
     result = {}
     for name, value in attributes.items():
@@ -297,7 +297,7 @@ def element_wise(operator, row, types, sizes, attributes, output=None, strides=N
 
 
 def bitwise(operator, row, data_type, sizes, output):
-    """Works on what lies in memory: floats as the unsigned integers of their width."""
+    """Acts on the stored bits: floats are treated as unsigned integers of their width."""
     raw = elements.bits_type(data_type) if is_float(data_type) else data_type
     made = element_wise(operator, row, [raw] * len(inputs_of(operator)), sizes, {}, output=output)
     for field, tensor in list(made.tensors.items()):
@@ -308,7 +308,7 @@ def bitwise(operator, row, data_type, sizes, output):
 
 
 def combinations(operator, row):
-    """Types of the inputs, and of the output where it has its own: all of the first ones, then one of them."""
+    """Types of the inputs, and of the output if it differs: all of the first ones, then one of them."""
     fields = inputs_of(operator)
     types = row.types or [(t,) * len(fields) for t in types_of(operator, fields[0])]
     outputs = row.output or (None,)
@@ -348,7 +348,7 @@ def group_of(operator, row):
 
 
 def variants(group, operator, row, sizes):
-    """Of the first types and attributes: ranks, layouts, in place, ScaleBias, extreme FLOAT32 numbers."""
+    """For the first types and attributes: ranks, layouts, in place, ScaleBias, extreme FLOAT32 numbers."""
     (types, output), attributes = next(iter(combinations(operator, row))), row.attributes[0]
 
     def plain(sizes=sizes, **options):

@@ -1,4 +1,4 @@
-"""Data types: their elements, and the numbers that stand for them in a model."""
+"""Data types: their elements, and how models write these as numbers."""
 import functools
 import math
 import struct
@@ -27,12 +27,12 @@ def limits(data_type):
 
 
 def bits_type(data_type):
-    """The unsigned type in which a float's bits are written down."""
+    """The unsigned type in which a float's bits are written."""
     return {2: "UINT16", 4: "UINT32", 8: "UINT64"}[size_of(data_type)]
 
 
 def from_bits(data_type, bits):
-    """The number that these bits are; the payload of a NaN does not survive."""
+    """The number with these bits; the payload of a NaN is lost."""
     return CODECS[data_type].unpack(CODECS[bits_type(data_type)].pack(bits))[0]
 
 
@@ -41,7 +41,7 @@ def to_bits(data_type, number):
 
 
 def rounded(data_type, number):
-    """The nearest element, ties to even; beyond the largest one it is infinity."""
+    """The nearest element, ties to even; infinity beyond the largest one."""
     codec = CODECS[data_type]
     try:
         return codec.unpack(codec.pack(number))[0]

@@ -1,4 +1,4 @@
-"""Tensors made of little or nothing: constants, sequences, diagonals, random numbers."""
+"""Tensors made from few inputs or none: constants, sequences, diagonals, random numbers."""
 import itertools
 import math
 

@@ -1,5 +1,5 @@
-"""Several operators on the same buffers, which run one after the other and also as one graph: what one of them writes
-and another reads is an edge. Everything is exact, so that a graph has no excuse."""
+"""Several operators on the same buffers, run one after the other and also as one graph: if one writes what another
+reads, they are connected by an edge. All results are exact, so that a graph must give the same bytes."""
 import copy
 import itertools
 import math
@@ -25,7 +25,7 @@ class GraphModel:
 
     def step(self, name, operator, inputs, outputs, compute, owned=(), **attributes):
         """`inputs` and `outputs`: buffer and tensor by field. `compute` gets Arrays in the order of the inputs and
-        gives what it works out, by coordinates, for each output. A new buffer holds nothing of use before."""
+        returns the result of each output by coordinates. A new buffer has no meaningful contents before."""
         model = self.steps[name] = Model(operator)
         arrays = []
         for field, (buffer, tensor) in inputs.items():
@@ -47,7 +47,7 @@ class GraphModel:
         return self
 
     def read(self, buffer, tensor):
-        """As the tensor's type, whatever the buffer's is."""
+        """Reads with the tensor's type, whatever the buffer's type is."""
         values = self.now[buffer]
         if self.resources[buffer] != tensor.data_type:
             values = [elements.to_bits(self.resources[buffer], v) for v in values]
@@ -63,13 +63,13 @@ class GraphModel:
             self.now[buffer][tensor.place(coordinates)] = value
 
     def shown(self, *buffers):
-        """A model of the steps so far, of which these buffers are expected as they are then."""
+        """A model of the steps so far, which expects the present contents of these buffers."""
         result = copy.deepcopy(self)
         result.outputs = {buffer: list(self.now[buffer]) for buffer in buffers}
         return result
 
     def since(self):
-        """There are graphs from 2.1 on."""
+        """Graphs exist from 2.1 on."""
         return max(["2.1", *(model.since() for model in self.steps.values())], key=LEVELS.index)
 
     def text(self, name):
@@ -82,7 +82,7 @@ def each(function):
 
 
 def counted(data_type, count, first=0):
-    """Small whole numbers of both signs, of which the same many come again."""
+    """Small integers of both signs, repeated with a period."""
     values = [(first + 7 * i) % 11 - 5 for i in range(count)]
     return [float(v) if data_type in elements.FLOATS else v for v in values]
 
@@ -110,7 +110,7 @@ def relu(graph, name, source, target, tensor):
 
 
 def product(graph, name, a, b, target, rows, inner, columns, owned=(), transposed=False):
-    """A GEMM of FLOAT32 on whole numbers."""
+    """A FLOAT32 GEMM on integers."""
     sizes = [1, 1, columns, inner] if transposed else [1, 1, inner, columns]
 
     def compute(x, w):
@@ -125,7 +125,7 @@ def product(graph, name, a, b, target, rows, inner, columns, owned=(), transpose
 
 
 def summed(graph, name, source, target, sizes):
-    """Along the last dimension."""
+    """The sum along the last dimension."""
     def compute(x):
         sums = {}
         for c, value in x.items():
@@ -137,7 +137,7 @@ def summed(graph, name, source, target, sizes):
 
 
 def convolution(graph, name, source, weights, target, tensor, owned=()):
-    """One by one, of FLOAT32 on whole numbers."""
+    """A 1x1 convolution of FLOAT32 on integers."""
     batch, channels, height, width = tensor.sizes
 
     def compute(x, w):

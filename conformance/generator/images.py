@@ -1,4 +1,4 @@
-"""Images sampled between their pixels, and the gradients of that."""
+"""Sampling images between pixels, and the gradients of that."""
 import itertools
 import math
 
@@ -11,7 +11,7 @@ HALF_UP, FLOOR, CEILING = "half up", "DML_AXIS_DIRECTION_DECREASING", "DML_AXIS_
 
 
 def coordinate(x, scale, in_offset, out_offset):
-    """In FLOAT32, in this order."""
+    """Computed in FLOAT32, in this order."""
     return r32(r32(r32(x - r32(out_offset)) / r32(scale)) - r32(in_offset))
 
 
@@ -36,7 +36,7 @@ def stretched_taps(x, size, scale):
 
 
 def sampled(sizes, out, mode, rule, scales, in_offsets, out_offsets, antialiased=False):
-    """For each place of the output the places of the input and their weights."""
+    """For each position of the output, the positions of the input and their weights."""
     lines = []
     for d, size in enumerate(out):
         line = []
@@ -51,7 +51,7 @@ def sampled(sizes, out, mode, rule, scales, in_offsets, out_offsets, antialiased
 
 
 def rounded(t, value):
-    """A result of an integer type is the nearest, halves to even."""
+    """An integer result is rounded to nearest, ties to even."""
     return stored(t, value) if is_float(t) else saturated(t, int(half_to_even(r32(value))))
 
 

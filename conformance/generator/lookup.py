@@ -1,4 +1,4 @@
-"""Elements looked up by indices, and the indices of elements."""
+"""Lookup of elements by indices, and the indices of elements."""
 import itertools
 import math
 
@@ -9,7 +9,7 @@ from generator.suite import FLOATS, WIDTHS, Suite, data
 
 
 def index_into(i, size):
-    """Negative indices count from the end; what is still outside is clamped."""
+    """Negative indices count from the end; indices still out of range are clamped."""
     return max(0, min(size - 1, i + size if i < 0 else i))
 
 
@@ -138,7 +138,7 @@ def one_hot():
 
 
 def nonzero():
-    """Rows behind the last one are not written, so that they keep what they had."""
+    """Rows after the last one are not written and keep their contents."""
     suite = Suite("NONZERO_COORDINATES",
                   "the coordinates of the elements that are not zero, in order, and their number; the rest is not "
                   "written.")

@@ -1,4 +1,4 @@
-"""What moves elements without looking at them."""
+"""Operators that move elements without interpreting them."""
 import math
 
 from generator.arithmetic import is_float, r32
@@ -10,7 +10,7 @@ SIZES = [2, 3, 4, 5]
 
 
 def read_from(operator, sizes, out, source, field="InputTensor", output="OutputTensor", outside=0, **attributes):
-    """Each element of the output is that of the input at `source(coordinates)`; `outside` where that is None."""
+    """Each element of the output is the input's element at `source(coordinates)`, or `outside` if that is None."""
     def make(t):
         def compute(arrays):
             x = arrays[field]
@@ -178,7 +178,7 @@ def depth_suites():
                 deep, flat = [n, channels * block * block, height, width], [n, channels, height * block, width * block]
 
                 def of_deep(c):
-                    """Where the pixel c of the flat image is in the deep one."""
+                    """The position of pixel c of the flat image in the deep one."""
                     b, ch, y, x = c
                     inner = y % block * block + x % block
                     k = inner * channels + ch if order == "DEPTH_COLUMN_ROW" else ch * block * block + inner

@@ -1,4 +1,4 @@
-"""Normalisations by the mean, the variance or the norm of sets of elements."""
+"""Normalizations by the mean, the variance or the norm of sets of elements."""
 import math
 
 from generator.arithmetic import r32
@@ -9,7 +9,7 @@ from generator.suite import FLOATS, Suite, data
 
 
 def batch_suites():
-    """Statistics over the dimensions where the parameters have size 1."""
+    """Statistics over the dimensions in which the parameters have size 1."""
     epsilon = r32(1e-3)
 
     def at(array, c):
@@ -130,7 +130,7 @@ def batch_suites():
 
 
 def mean_variance(operator, sizes, axes, small, use_mean, use_variance, parameters, activation=None, **attributes):
-    """`parameters`: which of Scale and Bias are there."""
+    """`parameters`: which of Scale and Bias are present."""
     epsilon = r32(attributes.get("Epsilon", 1e-3))
     row = ACTIVATIONS[activation] if activation else None
     given = {k: number(v) for k, v in row.attributes[0].items()} if row else {}

@@ -1,8 +1,8 @@
-"""Data for cases: the same on every machine."""
+"""Data for cases, identical on every machine."""
 
 
 def mixed(count, low, high, seed=1):
-    """Integers of [low, high] without an order that anyone would see."""
+    """Integers in [low, high] without an apparent order."""
     values, state = [], seed
     for _ in range(count):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64

@@ -1,4 +1,4 @@
-"""Models of any operator, from its inputs and a function that says what comes out."""
+"""Models of any operator, from its inputs and a function that computes its outputs."""
 import itertools
 import math
 
@@ -17,7 +17,7 @@ class Array(dict):
 
 
 def made(sizes, function):
-    """An array of what a function says of each coordinate."""
+    """An array whose elements are a function of their coordinates."""
     return Array(sizes, (function(*c) for c in itertools.product(*map(range, sizes))))
 
 
@@ -31,7 +31,7 @@ def buffer_name(field):
 
 
 class Data:
-    """An input: its elements in row-major order, or, with strides, as they lie in memory."""
+    """An input: its elements in row-major order, or, with strides, in the order of memory."""
 
     def __init__(self, data_type, sizes, values, strides=None):
         self.tensor = Tensor(data_type, sizes, strides)
@@ -42,7 +42,7 @@ class Data:
 
 
 class Result:
-    """An output, and how far it may be from what is worked out (of floats)."""
+    """An output, and how far it may be from the computed result (for floats)."""
 
     def __init__(self, data_type, sizes, ulps=0, absolute=0.0, convert=stored):
         self.tensor = Tensor(data_type, sizes)
@@ -58,8 +58,8 @@ def tolerance(data_type, ulps, absolute=0.0):
 
 
 def model(operator, fields, compute, bits=False, **attributes):
-    """`fields`: Data or Result by field, in any order. `compute` gets Arrays by field and returns those of the results,
-    not rounded. With `bits` floats lie in the buffers as integers, so that the sign of a zero counts."""
+    """`fields`: Data or Result by field, in any order. `compute` gets Arrays by field and returns those of the
+    results, not rounded. With `bits`, buffers hold floats as integers, so that the sign of a zero counts."""
     result = Model(operator)
     arrays = {}
     for field, data in fields.items():
@@ -87,13 +87,13 @@ def model(operator, fields, compute, bits=False, **attributes):
 
 
 def sum_bound(magnitudes):
-    """How far a sum in FLOAT32 may be off: the contract's n * 2^-24 times the sum of the magnitudes."""
+    """The error bound of a sum in FLOAT32: the contract's n * 2^-24 times the sum of the magnitudes."""
     magnitudes = [abs(m) for m in magnitudes if math.isfinite(m)]
     return float(f"{len(magnitudes) * 2.0**-24 * sum(magnitudes):.2g}")
 
 
 def types_of(operator, field):
-    """All that the newest feature level has."""
+    """All types of the newest feature level."""
     tables = OPERATORS[operator]["tensorSupport"]
     newest = max(tables, key=lambda table: tuple(map(int, table["level"].split("."))))
     return [t for row in newest["tensors"] if row["tensor"] == field for t in row["types"]]
@@ -107,7 +107,7 @@ def dimension_counts(operator, field):
 
 
 def in_place_field(operator, made_model):
-    """The first input that the first output may be written over; None where there is none."""
+    """The first input that the first output may overwrite; None if there is none."""
     if not OPERATORS[operator]["inPlace"]:
         return None
     output = next(f for f in made_model.tensors if is_output(operator, f))

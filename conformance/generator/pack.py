@@ -1,4 +1,4 @@
-"""The files of the pack: models, and per group what is expected of them."""
+"""The files of the pack: models, and the expected results per group."""
 import json
 import os
 import re
@@ -32,13 +32,14 @@ def accepts(table, tensor_descs):
 
 
 def is_for(table, attributes):
-    """Some tables are for some functions only: "MIN and MAX"."""
+    """Some tables apply to some functions only: "MIN and MAX"."""
     function = str(attributes.get("Function", "")).replace("DML_REDUCE_FUNCTION_", "")
     return "variant" not in table or not function or function in re.split(r", and |, | and ", table["variant"])
 
 
 def lowest_level(operator, tensor_descs, attributes=None):
-    """The first feature level that has the operator for these tensors and attributes; without tensors, at all."""
+    """The first feature level that supports the operator with these tensors and attributes; without tensors, the
+    first that has the operator."""
     schema, attributes = OPERATORS[operator], attributes or {}
     levels = [ENUM_LEVELS[value] for value in attributes.values() if isinstance(value, str) and value in ENUM_LEVELS]
     fused = [attributes["FusedActivation"]] if attributes.get("FusedActivation") else []
@@ -51,7 +52,7 @@ def lowest_level(operator, tensor_descs, attributes=None):
 
 
 class Model:
-    """One operator and what it is run on. Refers to nothing that DxDispatch does not know."""
+    """One operator and its data. Uses only what DxDispatch supports."""
 
     def __init__(self, operator):
         self.operator = operator
@@ -78,7 +79,7 @@ class Model:
             self.desc.setdefault(name, [])[index:] = [tensor.desc()]
 
     def bind(self, field, tensor, buffer, values=None, bits=False):
-        """`values` are the buffer's elements, for floats with `bits` as the bits of each."""
+        """`values` are the buffer's elements; with `bits`, the bits of floats."""
         self.describe(field, tensor)
         self.bindings[field] = buffer
         if values is not None:
@@ -88,7 +89,7 @@ class Model:
         return tensor.read(self.values[buffer])
 
     def bind_output(self, field, tensor, buffer, results, bits=False):
-        """An output in a buffer of its own, whose other places stay as they are."""
+        """Binds an output to a separate buffer, whose other elements must stay unchanged."""
         if len(set(tensor.places())) != tensor.count():
             raise ValueError(f"{field} overlaps itself")
         self.bind(field, tensor, buffer, [elements.UNTOUCHED] * tensor.extent(), bits)
@@ -105,13 +106,13 @@ class Model:
         self.outputs[buffer] = after
 
     def tolerate(self, buffer, **tolerance):
-        """How far its elements may be from what is expected. Gaps may not."""
+        """How far its elements may be from the expected ones. Gaps must be exact."""
         self.tolerances[buffer] = {key: value for key, value in tolerance.items() if value}
         return self
 
     def relaid(self):
-        """The same with every tensor in a layout of its own: the first dimension is the innermost, and there are
-        gaps in all of them. Each has a buffer of its own."""
+        """The same model with a different layout for every tensor: the first dimension is innermost, and all
+        dimensions have gaps. Each tensor has a separate buffer."""
         for field, tensor in self.tensors.items():
             buffer = self.bindings[field]
             spread = tensors.Tensor(tensor.data_type, tensor.sizes, tensors.spread_strides(tensor.sizes))
@@ -125,7 +126,7 @@ class Model:
         return self
 
     def in_place(self, output, source):
-        """The same with `output` written over `source`, which has the same layout and a buffer of its own."""
+        """The same model with `output` written over `source`; both have the same layout, in a separate buffer."""
         old, new = self.bindings[output], self.bindings[source]
         self.bindings[output] = new
         self.outputs = {new if b == old else b: values for b, values in self.outputs.items()}
@@ -134,15 +135,15 @@ class Model:
         return self
 
     def check_printed(self, **printed):
-        """That the documents print what was computed here: a test of the generator."""
+        """Checks that the documents print the results computed here: a test of the generator."""
         for buffer, values in printed.items():
             if self.outputs[buffer][:len(values)] != values:
                 raise ValueError(f"{self.operator}: the page has {values}, not {self.outputs[buffer]}")
         return self
 
     def check_documented(self):
-        """The documents let an implementation write what lies within an output but is no element, and do not say
-        what becomes of updates of one element or outside of the output."""
+        """The documents allow an implementation to write bytes between an output's elements, and do not specify
+        several updates of one element, or updates outside of the output."""
         if not self.disjoint:
             raise ValueError(f"{self.operator}: updates overlap or are out of range")
         for field, tensor in self.tensors.items():
@@ -151,14 +152,14 @@ class Model:
                 raise ValueError(f"{self.operator}: {field} has gaps")
 
     def own(self, field):
-        """The input becomes one that DirectML copies when it initialises the operator."""
+        """Makes the input one that DirectML copies when it initializes the operator."""
         self.tensors[field].fields["Flags"] = OWNED_BY_DML
         self.describe(field, self.tensors[field])
         self.owned[field] = self.bindings.pop(field)
         return self
 
     def shift(self, field):
-        """The tensor begins 32 bytes behind the start of its buffer, which no other tensor is in."""
+        """The tensor begins 32 bytes after the start of its buffer, which contains no other tensor."""
         buffer = self.bindings[field]
         size = elements.size_of(self.resources[buffer])
         offset = 32 // size
@@ -176,7 +177,7 @@ class Model:
 
 
 def model_text(name, whole, operators):
-    """`whole` has the buffers and what is expected of them, `operators` by their names what is bound to them."""
+    """`whole` has the buffers and their expected contents, `operators` the bindings by operator name."""
     def numbers(values, data_type):
         if len(values) > 16 and len(set(map(repr, values))) == 1:
             return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0], data_type))
@@ -234,14 +235,14 @@ def spaced(value):
 
 
 class Group:
-    """A folder of models that together prove something."""
+    """A folder of models that test one subject together."""
 
     def __init__(self, name, basis, proves):
         self.name, self.basis, self.proves = name, basis, proves
         self.models = {}
 
     def add(self, name, claim, model, **expectation):
-        """Without an `expectation` the model's outputs have to be as computed."""
+        """Without an `expectation`, the model's outputs must equal the computed ones."""
         if name in self.models:
             raise ValueError(f"{self.name}/{name}: twice")
         if not expectation.get("refused"):
@@ -253,7 +254,7 @@ class Group:
         self.models[name] = (claim, model, expectation)
 
     def refuse(self, name, claim, model, **expectation):
-        """A description that CreateOperator has to refuse, at any level that has the operator."""
+        """A description that CreateOperator must refuse at every level that has the operator."""
         expectation.setdefault("since", lowest_level(model.operator, {}))
         self.add(name, claim, model, refused="E_INVALIDARG", **expectation)
 

@@ -1,4 +1,4 @@
-"""The examples of the operators' pages, as they are printed: operator, inputs, outputs, attributes."""
+"""The examples of the operators' pages as printed: operator, inputs, outputs, attributes."""
 import itertools
 
 from generator.operation import Data, Result, model

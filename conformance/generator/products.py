@@ -1,4 +1,4 @@
-"""Products of matrices and convolutions, of floats and of integers."""
+"""Products of matrices and convolutions, for floats and integers."""
 import itertools
 import math
 
@@ -15,12 +15,12 @@ def swapped(sizes):
 
 
 def matrix(array, transposed):
-    """Reads [..., row, column] of what may lie transposed."""
+    """Reads [..., row, column] from a matrix that may be transposed."""
     return (lambda c, r, k: array[(*c, k, r)]) if transposed else (lambda c, r, k: array[(*c, r, k)])
 
 
 def activated(activation):
-    """Attributes of a fused activation, and what it does to all elements."""
+    """Attributes of a fused activation, and its function on all elements."""
     if activation is None:
         return {}, lambda values: values
     if activation == "CLIP":
@@ -77,7 +77,7 @@ def gemm():
 
 
 def at(arrays, field, c):
-    """A parameter that is broadcast where its size is 1; 0 where it is absent."""
+    """A parameter that is broadcast if its size is 1; 0 if it is absent."""
     if field not in arrays:
         return 0
     array = arrays[field]
@@ -180,7 +180,7 @@ def forward_sizes(spatial, kernel, a):
 
 
 def forward_terms(c, x_sizes, w_sizes, outputs, a, flipped=False):
-    """What one output is the sum of: places of the input and of the filter. Padding is left out."""
+    """The terms of one output: positions of the input and of the filter. Padding is left out."""
     n, oc, *p = c
     group = oc // (outputs // a["GroupCount"])
     for ic in range(w_sizes[1]):

@@ -1,4 +1,4 @@
-"""Recurrent networks: the equations of ONNX, which the pages of RNN, LSTM and GRU mean, in float64."""
+"""Recurrent networks in float64, by ONNX's equations, to which the pages of RNN, LSTM and GRU refer."""
 import math
 
 from generator.arithmetic import exp, r32
@@ -25,7 +25,7 @@ ROW_FUNCTIONS = {"SOFTMAX": softmax, "HARDMAX": hardmax}
 
 
 def activation(name):
-    """Its description, and what it does to the units of one element of the batch."""
+    """Its description, and its function on the units of one element of the batch."""
     if name in ROW_FUNCTIONS:
         return {"Type": f"DML_OPERATOR_ACTIVATION_{name}", "Desc": {}}, ROW_FUNCTIONS[name]
     row = ACTIVATIONS[name]
@@ -39,7 +39,7 @@ def clipped(values, threshold):
 
 
 class Cell:
-    """A direction of a network."""
+    """One direction of a network."""
 
     def __init__(self, operator, arrays, direction, functions, options):
         self.operator, self.arrays, self.direction = operator, arrays, direction
@@ -70,7 +70,7 @@ class Cell:
         return [s + weights[(0, 0, self.direction, gate * self.units + u)] * cell[u] for u, s in enumerate(sums)]
 
     def step(self, x, hidden, cell):
-        """The hidden and the cell state after it."""
+        """The hidden and the cell state after the step."""
         return getattr(self, self.operator.lower())(x, hidden, cell)
 
     def rnn(self, x, hidden, cell):
@@ -124,7 +124,7 @@ def run(operator, arrays, backward, functions, options):
 
 def build(operator, direction=FORWARD, optional=(), lengths=None, activations=None, outputs=None, steps=STEPS,
           batch=BATCH, inputs=INPUTS, units=UNITS, **options):
-    """`optional`: bias, hidden, cell, peephole. `outputs`: sequence, single, cell; all of them where it is absent."""
+    """`optional`: bias, hidden, cell, peephole. `outputs`: sequence, single, cell; all of them if it is absent."""
     gates, directions = GATES[operator], 2 if direction == BIDIRECTIONAL else 1
     names = activations or DEFAULTS[operator] * directions
     described = [activation(name) for name in names]
@@ -162,7 +162,7 @@ def build(operator, direction=FORWARD, optional=(), lengths=None, activations=No
 
 
 def add_common(suite, everything):
-    """What the three have in common. `everything`: all their optional inputs."""
+    """The cases that the three operators share. `everything`: all their optional inputs."""
     operator = suite.operator
     for direction in (FORWARD, BACKWARD, BIDIRECTIONAL):
         name = direction.lower()

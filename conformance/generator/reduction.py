@@ -1,4 +1,4 @@
-"""What takes sets of elements together: softmax, reductions, scans."""
+"""Operators on sets of elements: softmax, reductions, scans."""
 import math
 
 from generator.arithmetic import INF, NAN, exp, is_float, maximum, minimum
@@ -11,7 +11,7 @@ COUNT = 48
 
 
 def sets(array, axes):
-    """The coordinates of the elements that are taken together, in row-major order; by those of the result."""
+    """The coordinates of the elements of each set in row-major order, by the coordinates of the result."""
     result = {}
     for c in array:
         result.setdefault(tuple(0 if d in axes else x for d, x in enumerate(c)), []).append(c)
@@ -47,7 +47,7 @@ def highest(values):
 
 
 def arg(values, largest, last):
-    """NaN is the extreme of both; the first of equal ones, or the last."""
+    """NaN counts as the minimum and as the maximum; among equal elements the first or the last."""
     order = range(len(values) - 1, -1, -1) if last else range(len(values))
     nan = [i for i in order if values[i] != values[i]]
     if nan:
@@ -57,7 +57,7 @@ def arg(values, largest, last):
 
 
 def over_sets(function, axes):
-    """A model's computation: each set of elements becomes as many."""
+    """A model's computation that maps each set of elements to as many results."""
     def compute(arrays):
         x, result = arrays["InputTensor"], {}
         for places in sets(x, axes).values():
@@ -140,7 +140,7 @@ REDUCTIONS = {
 
 
 def reduction_types(function):
-    """From the table of the newest level for it."""
+    """From the newest level's table for this function."""
     tables = [t for t in OPERATORS["REDUCE"]["tensorSupport"] if is_for(t, {"Function": function})]
     newest = max(tables, key=lambda t: tuple(map(int, t["level"].split("."))))
     return next(row["types"] for row in newest["tensors"] if row["tensor"] == "InputTensor")

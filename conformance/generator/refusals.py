@@ -1,11 +1,11 @@
-"""Descriptions that CreateOperator has to refuse, and feature levels that decide it."""
+"""Descriptions that CreateOperator must refuse, and feature levels that determine it."""
 from generator import identity, scatter_elements, scatter_nd, top_k
 from generator.pack import CONTRACT, DOCUMENTATION, OWNED_BY_DML, Group, Model
 from generator.tensors import Tensor
 
 
 def described(operator, fields):
-    """A model that only describes the operator: nothing is bound and nothing run."""
+    """A model that only describes the operator: nothing is bound or run."""
     result = Model(operator)
     for name, value in fields.items():
         if isinstance(value, Tensor):
@@ -16,7 +16,7 @@ def described(operator, fields):
 
 
 def tensor_faults(data_type, sizes):
-    """What no tensor may be, whatever the operator: name, claim, tensor."""
+    """Invalid tensors for any operator: name, claim, tensor."""
     bytes_needed = 4 * Tensor(data_type, sizes).count()
     packed = Tensor(data_type, sizes).strides
     yield "size-0", "A size is 0.", Tensor(data_type, sizes[:-1] + [0])
@@ -41,8 +41,8 @@ def output_faults(data_type, sizes):
 
 
 def refused(name, operator, base, changes, tensors):
-    """`changes`: name, claim, the fields that differ from `base`, which itself is valid. Then each of the `tensors`
-    is wrong in itself."""
+    """`changes`: name, claim, the fields that differ from the valid `base`. After these, each of the `tensors` is
+    invalid by itself."""
     group = Group(name, CONTRACT, f"Descriptions of {operator} with one mistake are refused with E_INVALIDARG; the "
                                   "same without it are accepted.")
     group.add("accepted", "The description that the others are made from.", described(operator, base))
@@ -181,7 +181,8 @@ def identity_refused():
 
 
 def levels():
-    """The last level that refuses a description, and the first that accepts it, of which the results are checked."""
+    """The last level that refuses a description, and the first that accepts it; the results of the latter are
+    checked."""
     group = Group("feature_levels", DOCUMENTATION,
                   "A device limited to a feature level accepts exactly what is in that level's tables. (Only for "
                   "implementations that can be limited.)")

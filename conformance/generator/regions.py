@@ -1,4 +1,4 @@
-"""Regions of interest in images: pooled, aligned, and the gradients of that."""
+"""Regions of interest in images: pooling, alignment, and gradients."""
 import itertools
 import math
 
@@ -59,7 +59,7 @@ class Alignment:
             self.line.append((t * length + start - in_offset, t))
 
     def taps(self, o, j):
-        """Pixels, weights and the way along the region of a sample; no pixels where it is out of bounds."""
+        """Pixels, weights and the sample's position along the region; no pixels if it is out of bounds."""
         x, t = self.line[o * self.samples + j]
         self.smooth &= x <= -1 or x >= self.size or (0 < x < self.size - 1 and x != int(x))
         if x <= -1 or x >= self.size:
@@ -120,7 +120,8 @@ def roi_fields(t, index, regions=REGIONS):
 
 
 def smooth_regions(options):
-    """Whose samples lie between pixels or far outside: on a pixel the image has no slope that all agree on."""
+    """Regions whose samples are between pixels or far outside: implementations disagree about the slope at a
+    pixel."""
     corners = [0.75, 1.125, 4.25, 4.375, 1.25, 0.875, 5.0625, 4.625, 2.3125, 3.3125, 2.3125, 3.3125, 20, 20, 26, 26,
                3.6875, 4.125, 1.1875, 1.375]
     scales = options["SpatialScaleX"], options["SpatialScaleY"]

@@ -1,4 +1,4 @@
-"""SCATTER_ELEMENTS, which older headers call SCATTER, as the contract has it."""
+"""SCATTER_ELEMENTS, which older headers call SCATTER, as the contract defines it."""
 from generator import elements, numbers
 from generator.pack import CONTRACT, DOCUMENTATION, Group, Model
 from generator.scatter_nd import INDEX_TYPES, wrapped
@@ -6,8 +6,8 @@ from generator.tensors import Tensor
 
 
 def scatter_elements(data, sizes, indices, updates, axis):
-    """Each update goes to its own place, but for the coordinate along the axis. Returns the output and where the
-    updates went; dropped ones are not there."""
+    """An index replaces each update's coordinate along the axis. Returns the output and the targets of the updates,
+    without the dropped ones."""
     result, targets = dict(data), []
     for place in updates:  # row-major, so that the last of several updates to an element is kept
         index = wrapped(indices[place], sizes[axis])

@@ -1,4 +1,4 @@
-"""SCATTER_ND, as the contract has it."""
+"""SCATTER_ND as the contract defines it."""
 import math
 
 from generator import elements, numbers
@@ -16,7 +16,7 @@ def wrapped(index, size):
 
 def scatter_nd(data, sizes, indices, index_sizes, updates, input_dimensions, index_dimensions):
     """All data by coordinates; the coordinates of a slice are the tuple's, then the update's last ones. Returns the
-    output and where the updates went; dropped ones are not there."""
+    output and the targets of the updates, without the dropped ones."""
     result, targets = dict(data), []
     rank, tuple_size = len(sizes), index_sizes[-1]
     first = rank - input_dimensions  # the first meaningful dimension of the input
@@ -40,7 +40,7 @@ def aligned(sizes, rank):
 def model(sizes, index_sizes, indices, data_type="FLOAT32", index_type="UINT32", rank=None, data=None, updates=None,
           strides=(None, None, None, None), in_place=False, bits=False):
     """`sizes` and `index_sizes` are the meaningful ones. All tensors get the same number of dimensions: more than
-    those, as the page wants it, unless `rank` says how many."""
+    those, as the page requires, unless `rank` states the number."""
     tuple_size = index_sizes[-1]
     update_sizes = list(index_sizes[:-1]) + list(sizes[tuple_size:])
     rank = rank or max(4, 1 + max(len(sizes), len(index_sizes), len(update_sizes)))

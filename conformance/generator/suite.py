@@ -14,7 +14,7 @@ class Suite:
         self.group = Group(operator.lower(), CONTRACT, f"{operator}: {proves}")
 
     def add(self, name, claim, make, types=FLOATS, strided=False, **more):
-        """`make` gets a data type. The first type is also tried in place where the operator allows that, and with
+        """`make` gets a data type. The first type is also tried in place if the operator allows it, and with
         `strided` in other layouts."""
         for data_type in types:
             self.group.add(f"{name}-{data_type.lower()}", claim, make(data_type), **more)
@@ -31,7 +31,7 @@ class Suite:
 
 
 def data(data_type, count, seed=1, low=-40, high=40, divisor=7):
-    """Numbers that are not round, or integers; never what unused places hold."""
+    """Fractional numbers, or integers; never the value of unused places."""
     values = numbers.mixed(count, low, high, seed)
     if is_float(data_type):
         return [elements.rounded(data_type, value / divisor) for value in values]

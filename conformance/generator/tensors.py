@@ -16,22 +16,22 @@ class Tensor:
         self.fields = fields
 
     def coordinates(self):
-        """All of them, in row-major order."""
+        """All coordinates, in row-major order."""
         return itertools.product(*(range(size) for size in self.sizes))
 
     def place(self, coordinates):
-        """In the buffer, counted in elements."""
+        """The index in the buffer, in elements."""
         return sum(map(operator.mul, coordinates, self.strides))
 
     def places(self):
-        """Of all elements, in row-major order."""
+        """The indices of all elements, in row-major order."""
         places = [0]
         for size, stride in zip(self.sizes, self.strides):
             places = [place + i * stride for place in places for i in range(size)]
         return places
 
     def extent(self):
-        """How many elements of a buffer it spans."""
+        """The number of elements of the buffer that it spans."""
         return 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
 
     def read(self, buffer):
@@ -53,7 +53,7 @@ def packed_strides(sizes):
 
 
 def spread_strides(sizes):
-    """The first dimension is the innermost; a place is free behind each of its runs, and so on."""
+    """The first dimension is innermost, with a gap of one element after each of its runs, and so on."""
     strides, stride = [], 1
     for size in sizes:
         strides.append(stride)
@@ -62,7 +62,7 @@ def spread_strides(sizes):
 
 
 def padded(values, data_type):
-    """A buffer's values, to a multiple of 4 bytes and with something behind the tensor that must not change."""
+    """A buffer's values, padded to a multiple of 4 bytes, with values after the tensor that must not change."""
     per_word = max(1, 4 // elements.size_of(data_type))
     count = -(-len(values) // per_word) * per_word + per_word
     return list(values) + [elements.UNTOUCHED] * (count - len(values))

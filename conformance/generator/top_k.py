@@ -1,4 +1,4 @@
-"""TOP_K and TOP_K1, as the contract has them."""
+"""TOP_K and TOP_K1 as the contract defines them."""
 import math
 
 from generator import elements, numbers
@@ -12,18 +12,18 @@ TYPES = ("FLOAT32", "FLOAT16") + elements.INTEGERS
 
 
 def rank(number):
-    """NaN above infinity and equal to itself, -0 equal to +0 (as Python has it)."""
+    """NaN is above infinity and equal to itself, -0 equals +0 (as in Python)."""
     return (1, 0) if isinstance(number, float) and math.isnan(number) else (0, number)
 
 
 def best(sequence, k, direction):
-    """The indices of the K best. A sort that keeps equal elements in their order, in both directions."""
+    """The indices of the K best elements, by a sort that is stable in both directions."""
     order = sorted(range(len(sequence)), key=lambda i: rank(sequence[i]), reverse=direction == DECREASING)
     return order[:k]
 
 
 def top_k(data, sizes, axis, k, direction, as_number):
-    """`data` by coordinates. Returns the values and the indices, by coordinates, too."""
+    """`data` by coordinates. Returns the values and the indices, also by coordinates."""
     values, indices = {}, {}
     for first in data:
         if first[axis] != 0:
@@ -108,7 +108,7 @@ def ties():
 
 
 def specials():
-    """By their bits, so that nothing about them can get lost."""
+    """Given by their bits, so that no information is lost."""
     nan_group = Group("top_k1/nan", CONTRACT,
                       "NaN ranks above infinity, all NaNs are equal whatever their sign and payload, and keep their "
                       "bits. Rows of NaNs have real, distinct indices.")
@@ -154,7 +154,7 @@ def lowest_normal(data_type):
 
 
 def extremes(data_type):
-    """Where a wrong kind of comparison shows: signs, halves of the range, neighbours beyond 2^24 and 2^53."""
+    """Values that expose a wrong comparison: signs, halves of the range, neighbours beyond 2^24 and 2^53."""
     if data_type in elements.FLOATS:
         return [0.5, -0.5, 3, -7, 1024, 0.25, -2048, 2, -0.125, 1023.5, 60000, -60000]
     low, high = elements.limits(data_type)

@@ -1,4 +1,4 @@
-"""Windows that slide over images: pooling and its gradients, fold and unfold, local response normalisation."""
+"""Windows that slide over images: pooling and its gradients, fold and unfold, local response normalization."""
 import itertools
 import math
 
@@ -9,7 +9,7 @@ from generator.suite import FLOATS, Suite, data
 
 
 class Window:
-    """Of so many spatial dimensions."""
+    """A window with that many spatial dimensions."""
 
     def __init__(self, size, stride=None, start=None, end=None, dilation=None, output=None):
         count = len(size)
@@ -18,7 +18,7 @@ class Window:
         self.dilation, self.output = dilation or [1] * count, output
 
     def output_of(self, spatial):
-        """By the page's formula, with the dilation that it forgets; or what a client asks for."""
+        """By the page's formula, plus the dilation that it omits; or as the client requests."""
         return self.output or [(n + a + b - (w - 1) * d - 1) // s + 1 for n, a, b, w, d, s in zip(
             spatial, self.start, self.end, self.size, self.dilation, self.stride)]
 
@@ -27,7 +27,7 @@ class Window:
         return {**result, "Dilations": self.dilation} if dilated else result
 
     def taps(self, spatial, place):
-        """Where the window at a place of the output reads, row-major; also what lies in the padding."""
+        """The positions that a window reads, in row-major order, including those in the padding."""
         for k in itertools.product(*map(range, self.size)):
             yield tuple(o * s - a + x * d for o, s, a, x, d in zip(place, self.stride, self.start, k, self.dilation))
 
@@ -66,7 +66,7 @@ def lowest(t):
 
 
 def largest(x, places):
-    """The first NaN, or the first of the largest; None where there is nothing."""
+    """The first NaN, or the first of the largest elements; None if there is none."""
     if not places:
         return None
     nan = [p for p in places if x[p] != x[p]]
@@ -74,7 +74,7 @@ def largest(x, places):
 
 
 def pooled(x, window, function):
-    """An array of what the function makes of the places that each window reads, and of its own place."""
+    """An array of a function's results; it gets the positions that each window reads, and the window's position."""
     spatial = x.sizes[2:]
     return made([*x.sizes[:2], *window.output_of(spatial)],
                 lambda n, c, *o: function([(n, c, *t) for t in window.valid(spatial, o)], o))
@@ -292,7 +292,7 @@ def fold_suites():
                       "StartPadding": window.start, "EndPadding": window.end}
 
         def cells():
-            """Columns' coordinates beside those in the image, or None."""
+            """The coordinates of columns with those in the image, or None."""
             for n, c in itertools.product(range(image[0]), range(image[1])):
                 for column, o in enumerate(itertools.product(*map(range, blocks))):
                     for k, p in enumerate(window.taps(spatial, o)):
@@ -332,7 +332,7 @@ def lrn_suites():
     for cross in (True, False):
         for n in (1, 2, 3, 4):
             def around(c):
-                """The places that c's sum is of."""
+                """The positions over which c's sum extends."""
                 low, high = (n - 1) // 2, n // 2
                 axes = [1] if cross else [2, 3]
                 ranges = [range(max(0, c[d] - low), min(sizes[d], c[d] + high + 1)) if d in axes else [c[d]]
