@@ -70,7 +70,7 @@ def build(targets):
 
 
 def random_inputs(target):
-    """A folder of them; none for fuzzers that read files."""
+    """A folder of random inputs; none for fuzzers that read files."""
     folder = BUILD / "random" / target
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -136,7 +136,7 @@ class Function:
         self.attributes.append((field["name"], kind, name))
 
     def signature(self, returns, stub, inputs=None, device="Device | str | None = None"):
-        """Positional as long as no required parameter follows an optional one."""
+        """Parameters are positional until a required one follows an optional one."""
         arguments, optional = [], False
         for parameter in self.parameters:
             if optional and parameter.default is None and "*" not in arguments:
@@ -219,7 +219,7 @@ def operators_of(anydml):
 
 
 def functions(names):
-    """One per operator of `names`, and (alias, function) pairs."""
+    """One function per operator in `names`, and (alias, function) pairs."""
     schema = json.loads((SCHEMA / "operators.json").read_text())
     constraints = {c["operator"]: c for c in json.loads((SCHEMA / "constraints.json").read_text())["operators"]}
     extra = json.loads((HERE / "operators.json").read_text())

@@ -56,7 +56,8 @@ def configure(build, more):
 
 
 def name_libraries_once(staging):
-    """libx.so.0 alone, by which they are found: a wheel has no symbolic links, libx.so.0.1.0 would be there twice."""
+    """Keeps only libx.so.0, the name by which libraries are found: a wheel has no symbolic links, so libx.so.0.1.0
+    would be a second copy."""
     for link in list(staging.rglob("*.so.*")):
         if link.is_symlink():
             link.resolve().replace(link)
@@ -86,7 +87,7 @@ def write_info(where):
 
 
 def write_wheel(path, staging):
-    """With the list of its files and their hashes, which pip wants last."""
+    """Writes the list of files and their hashes last, as pip recommends."""
     files = sorted(file for file in staging.rglob("*") if file.is_file())
     info = next(staging.glob("*.dist-info")).name
     record = ""

@@ -1,7 +1,7 @@
-"""From arrays, whoever made them, to what a device reads and writes.
+"""Converts arrays of any library to operands that a device reads and writes.
 
-On the CPU everything becomes a NumPy array first; strides of 0 and more are the
-operator's business, and what it cannot take as it lies is copied. On a GPU everything
+On the CPU, everything becomes a NumPy array first. Operators handle strides of 0 and
+more; arrays that an operator cannot read in place are copied. On a GPU, everything
 becomes an address.
 """
 
@@ -27,7 +27,7 @@ _BITS = {number: int("".join(filter(str.isdigit, name)) or 0) for number, name i
 
 
 class Operand:
-    """A tensor's memory, with what keeps it."""
+    """A tensor's memory, and the object that keeps it alive."""
 
     def __init__(self, layout: Layout, address: int, keep: Any):
         self.layout, self.address, self.keep = layout, address, keep
@@ -44,7 +44,7 @@ class Operand:
         return self.address, self.span
 
     def overlaps(self, other: Operand) -> bool:
-        """As the library counts: to the next multiple of 4."""
+        """Rounded up to a multiple of 4 bytes, as in the library."""
         end, other_end = (operand.address + -(-operand.span // 4) * 4 for operand in (self, other))
         return self.address < other_end and other.address < end
 
@@ -61,7 +61,7 @@ def is_four_bit(number: int) -> bool:
 
 
 def four_bit_operand(value: FourBit, packed_operand: Operand) -> Operand:
-    """The same memory, which was taken for bytes."""
+    """The same memory, reinterpreted from bytes."""
     if packed_bytes(value.number, value.size) > packed_operand.span:
         raise ValueError(f"a FourBit of shape {value.shape} has {packed_operand.span} bytes of packed elements; there must "
                          f"be {packed_bytes(value.number, value.size)}")
@@ -74,7 +74,7 @@ def packed(number: int, shape: tuple[int, ...]) -> Layout:
 
 def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...],
               what: str) -> Optional[Layout]:
-    """None when no tensor can lie like this: strides below 0, of part of an element, or of 2^32."""
+    """None for a layout that no tensor can have: strides below 0, of part of an element, or of 2^32 and more."""
     number = number_of(dtype, what)
     elements = []
     for size, stride in zip(shape, strides):
@@ -88,13 +88,14 @@ def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, 
 
 
 def _adapter_at(place: tuple[int, int]) -> str:
-    """The adapter with this memory. Without one the name of one that says so: no GPU, or the CPU, which refuses the array."""
+    """The adapter with this memory. If there is none, a name that leads to an error message: a missing GPU, or the
+    CPU, which refuses the array."""
     known = _anydml.adapter_with_memory(*place) if 0 <= min(place) and max(place) < 2**31 else ""
     return known or (f"cuda:{place[1]}" if place[0] == CUDA else "cpu")
 
 
 def device_name(values: list[Any]) -> str:
-    """Where the inputs are: the first GPU that one of them is on, or the CPU."""
+    """The device of the inputs: the first GPU that holds one of them, or the CPU."""
     for value in values:
         if isinstance(value, FourBit):
             value = value.packed
@@ -108,7 +109,7 @@ def device_name(values: list[Any]) -> str:
 
 
 def _place(value: Any, what: str) -> tuple[int, int]:
-    """DLPack's type of device and number of it."""
+    """DLPack's device type and device number."""
     place = value.__dlpack_device__()
     try:
         kind, number = (operator.index(each) for each in place)
@@ -123,7 +124,8 @@ def _place_name(kind: int, number: int) -> str:
 
 
 def _imported(value: Any, what: str, place: tuple[int, int], **stream: int) -> _anydml.ImportedTensor:
-    """The tensor, which is where it is said to be. (PyTorch calls pinned memory the host's in one place alone.)"""
+    """The imported tensor, which must be on the device that it stated. (PyTorch calls pinned memory host memory in
+    one of the two places only.)"""
     tensor = _anydml.import_tensor(value.__dlpack__(**stream), what)
     found = tensor.device
     if found != place and not (found[0] in _HOST and place[0] in _HOST):
@@ -149,7 +151,7 @@ def host_array(value: Any, what: str) -> npt.NDArray[Any]:
 
 
 def host_operand(array: npt.NDArray[Any], what: str) -> Optional[Operand]:
-    """None when it would have to be copied."""
+    """None if the array would have to be copied."""
     layout = layout_of(array.shape, array.dtype, array.strides, what)
     if layout is None or not array.flags.aligned or not array.dtype.isnative:
         return None
@@ -166,7 +168,7 @@ def host_input(value: Any, what: str) -> Operand:
 
 
 def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -> Operand:
-    """A tensor on the device. What is done to it in other streams comes before what `stream` does next."""
+    """A tensor on the device. Earlier work on it in other streams precedes later work in `stream`."""
     if isinstance(value, Tensor):
         if value.device != device.id:
             raise ValueError(f"{what} is on {value.device} but the operator runs on {device.id}")

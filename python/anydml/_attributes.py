@@ -98,7 +98,7 @@ _CONVERT: dict[str, tuple[Callable[[Any], Value], str]] = {
 
 
 def to_text(op: str, kind: str, name: str, value: Any, ndim: int) -> Value:
-    """`ndim` is that of the first input, which axes count."""
+    """`ndim` is the number of dimensions of the first input, to which axes refer."""
     try:
         if kind == "axis":
             return str(_axis(op, name, value, ndim))

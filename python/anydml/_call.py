@@ -1,4 +1,4 @@
-"""What every function does with its arguments."""
+"""The argument handling of every function."""
 
 from __future__ import annotations
 

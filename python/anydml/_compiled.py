@@ -1,4 +1,4 @@
-"""Operators that are compiled, and how they run."""
+"""Compiled operators and how they run."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class CompiledOperator:
         self._quick: Optional[_anydml.Call] = None
 
     def keep(self) -> CompiledOperator:
-        """Compiles for packed outputs, for as long as this object lives."""
+        """Compiles for packed outputs; the result lives as long as this object."""
         self._kept = self.device._native, self._compile_for((None,) * self._output_count)
         self._quick = self.quick()
         return self
 
     def quick(self) -> Optional[_anydml.Call]:
-        """What runs it on arrays that need no attention; None when there is no such thing."""
+        """The caller for arrays that need no conversion; None if there is none."""
         native = self._native
         if any(layout and is_four_bit(layout[0]) for layout in (*self._layouts, *native.outputs)):
             return None
@@ -165,7 +165,8 @@ class CompiledOperator:
         return target
 
     def _direct(self, targets: Sequence[Optional[npt.NDArray[Any]]]) -> list[Optional[Operand]]:
-        """Those that the operator can write itself, as far as their layout tells; others get results copied."""
+        """The outputs that the operator can write in place, as far as their layout shows; results are copied to the
+        others."""
         direct: list[Optional[Operand]] = []
         for target in targets:
             operand = None if target is None else host_operand(target, f"{self.name}: out")
@@ -176,7 +177,7 @@ class CompiledOperator:
 
     def _placed(self, targets: Sequence[Optional[npt.NDArray[Any]]],
                 direct: Sequence[Optional[Operand]]) -> _anydml.CompiledOperator:
-        """Compiled for the outputs that are given: where they lie, or packed."""
+        """The operator compiled for the given outputs: with their layout, or packed."""
         return self._for([operand.layout if operand else
                           None if target is None else packed(number_of(target.dtype, "out"), target.shape or (1,))
                           for target, operand in zip(targets, direct)])
@@ -224,7 +225,7 @@ def _address(operand: Optional[Operand]) -> int:
 
 def _may_write(native: _anydml.CompiledOperator, inputs: Sequence[Optional[Operand]], number: int,
                output: Operand) -> bool:
-    """Whether the output shares no memory with inputs but where the operator runs in place."""
+    """Whether the output shares no memory with inputs, except where the operator runs in place."""
     return all(not other or not output.overlaps(other)
                or (output.same_region(other) and native.may_run_in_place(i, number))
                for i, other in enumerate(inputs))

@@ -105,7 +105,7 @@ class Device:
         return self._opened.runs_on_host
 
     def _input(self, value: Any, what: str, stream: Optional[int] = None) -> Operand:
-        """`stream`: where the operator runs, on a GPU; None: the default one."""
+        """`stream`: where the operator runs, on a GPU; None: the default stream."""
         _anydml.check_process()
         if isinstance(value, TensorSpec):
             raise TypeError(f"{what} is a TensorSpec, which only Device.compile takes; it must be an array")
@@ -123,7 +123,7 @@ class Device:
         return stream_number(stream)
 
     def _compile(self, key: tuple[Any, ...], request: tuple[Any, ...]) -> _anydml.CompiledOperator:
-        """From the cache; operators that two threads want at once may be compiled twice."""
+        """From the cache; if two threads need an operator at once, it may be compiled twice."""
         native = self._native
         compiled = self._compiled.get(key)
         if compiled is None:

@@ -42,7 +42,7 @@ def name_of(number: int) -> str:
 
 
 def requested_number(dtype: Any, what: str) -> int:
-    """The DML_TENSOR_DATA_TYPE of what somebody asks for: a NumPy type, "uint4" or "int4"."""
+    """The DML_TENSOR_DATA_TYPE of a requested type: a NumPy type, "uint4" or "int4"."""
     if isinstance(dtype, str) and dtype in FourBit.RANGES:
         return NUMBERS[dtype.upper()]
     return number_of(np.dtype(dtype), what)

@@ -1,4 +1,4 @@
-"""DLPack's capsules as they should not be: every field can be set."""
+"""Invalid DLPack capsules: every field can be set."""
 
 import ctypes
 
@@ -18,8 +18,8 @@ class Tensor(ctypes.Structure):
 
 
 class Liar:
-    """Says that it is an array of 3 x 4 float32, but for the fields that are given. Sizes and strides are lists, or
-    None for null."""
+    """Describes an array of 3 x 4 float32, except for the given fields. Sizes and strides are lists, or None for
+    null."""
 
     def __init__(self, shape=(3, 4), strides=None, name=b"dltensor", place=(1, 0), **fields):
         self.memory, self.place, self.name = np.arange(4096, dtype=np.float32), place, name

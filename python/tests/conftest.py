@@ -20,7 +20,7 @@ else:
 
 @pytest.fixture
 def forget_functions():
-    """For pretended GPUs: functions remember what they compiled by the device's name, which the real one has, too."""
+    """For simulated GPUs: functions cache compiled operators by the device's name, which a real GPU shares."""
     _anydml.forget_functions()
     yield
     _anydml.forget_functions()

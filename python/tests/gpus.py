@@ -1,5 +1,5 @@
-"""GPUs for tests: the machine's first one, and a pretended one, whose memory is the host's, for everything in the
-package that does not depend on CUDA."""
+"""GPUs for tests: the machine's first one, and a simulated one with host memory, for everything in the package that
+does not depend on CUDA."""
 
 import ctypes
 
@@ -34,7 +34,7 @@ def pretended():
 
 
 def moved(capsule, place):
-    """The capsule, which says now that the tensor is there."""
+    """The capsule, changed to state that the tensor is on the GPU."""
     behind_the_address = _pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
     found = ctypes.cast(behind_the_address, ctypes.POINTER(ctypes.c_int32))
     found[0], found[1] = place
@@ -42,7 +42,7 @@ def moved(capsule, place):
 
 
 class OnGpu:
-    """Another library's tensor on the pretended GPU."""
+    """Another library's tensor on the simulated GPU."""
 
     def __init__(self, array, number=0):
         self.array, self.number, self.streams = array, number, []
@@ -56,7 +56,7 @@ class OnGpu:
 
 
 class _Table(ctypes.Structure):
-    """DLPack's functions in C, as far as they are called."""
+    """DLPack's C functions, as far as they are called."""
 
     View = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     CurrentStream = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
@@ -70,7 +70,7 @@ _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p
 
 
 class OnGpuWithTable(OnGpu):
-    """The same with a type that has DLPack's functions in C, as PyTorch's has since 2.10."""
+    """The same, with a type that has DLPack's C functions, as PyTorch's has since 2.10."""
 
     current_stream = 0
     requires_grad = False

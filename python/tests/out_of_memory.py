@@ -26,7 +26,7 @@ class Calls:
         self.renew()
 
     def renew(self):
-        """After a failure that took a device."""
+        """Makes the objects again after a failure that removed a device."""
         self.copy = self.device.compile(dml.element_wise_identity, A)
         self.model = anydml.onnx.load(scale_and_add())
         self.model.run({"x": X, "y": Y})
@@ -34,7 +34,7 @@ class Calls:
         self.tensor = self.on_gpu(A)
 
     def fresh(self, rows=3):
-        """Of a shape that nothing was compiled for."""
+        """An array of a shape for which nothing was compiled."""
         self.calls += 1
         return np.zeros((rows, self.calls + 2), np.float32)
 
@@ -85,7 +85,7 @@ ERRORS = {"index-error": IndexError, "value-error": ValueError, "capsule-error":
 
 
 def attempt(call, calls, expected):
-    """Whether it failed for memory. A pretended GPU that was removed cannot be opened again."""
+    """Whether it failed because memory ran out. A simulated GPU that was removed cannot be opened again."""
     try:
         call(calls)
     except MemoryError:

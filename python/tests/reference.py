@@ -1,4 +1,4 @@
-"""What the operators promise, in NumPy."""
+"""The operators' guaranteed results, computed with NumPy."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is taken as it lies, what is copied, and where results go."""
+"""Which arrays are used in place, which are copied, and where results are written."""
 
 import ctypes
 import mmap
@@ -29,7 +29,7 @@ def test_broadcast_and_strides_of_single_elements_are_no_copy():
 
 
 def guarded(x, before):
-    """A copy of x that begins or ends where the memory does."""
+    """A copy of x that begins or ends at the edge of accessible memory."""
     page = mmap.PAGESIZE
     pages = -(-x.nbytes // page) + 2
     memory = mmap.mmap(-1, pages * page)

@@ -1,4 +1,4 @@
-"""Calls that take the short way: they do what the long way does, and memory is used again only when nobody looks."""
+"""Calls through the fast path: results equal the slow path's, and memory is reused only when it is unreferenced."""
 
 import gc
 import threading
@@ -19,7 +19,7 @@ def compiled_add(a=A, b=B):
 
 
 def short(operator, *inputs, out=None, stream=None):
-    """Results of the short way, which is to be taken."""
+    """Results of the fast path, which must be taken."""
     results = operator._quick(inputs, out, stream)
     assert results is not NotImplemented
     return results
@@ -168,7 +168,7 @@ def test_threads_share_the_short_way():
 
 
 def cached(function, *arguments, **options):
-    """Whether the call takes the short way, after a first one."""
+    """Whether the call takes the fast path, after a first call."""
     function(*arguments, **options)
     ways = []
     original = _anydml.remember
@@ -254,7 +254,7 @@ def test_tensors_of_others_take_the_short_way(gpu):
 
 
 def test_tensors_of_others_are_looked_at_in_c(gpu):
-    """By the functions of their type, so that their __dlpack__ is not called."""
+    """Through the C functions of their type, so that their __dlpack__ is not called."""
     a, b = OnGpuWithTable(aligned(A)), OnGpuWithTable(aligned(B))
     add = gpu.compile(dml.element_wise_add, a, b)
     place = OnGpuWithTable(aligned(np.zeros(8, np.float32)))

@@ -1,4 +1,4 @@
-"""PyTorch's tensors on a GPU, without copies and in the right order. Skipped where there is none."""
+"""PyTorch's tensors on a GPU, without copies and in the right order. Skipped if there is no GPU."""
 
 import ctypes
 import gc
@@ -53,7 +53,7 @@ def test_torch_views(torch):
 
 @pytest.mark.parametrize("side_stream", [False, True])
 def test_after_what_the_producer_has_queued(torch, side_stream):
-    """A long kernel writes what the operator reads; without an order between the streams it reads zeros."""
+    """A long kernel writes the operator's input; without an order between the streams the operator reads zeros."""
     stream = torch.cuda.Stream() if side_stream else torch.cuda.current_stream()
     with torch.cuda.stream(stream):
         x = torch.zeros(1 << 20, device="cuda")
@@ -88,7 +88,7 @@ def test_cupy():
 
 
 def test_results_stay_in_a_stream(torch):
-    """The call returns while the producer still works; whoever takes the result waits on the device."""
+    """The call returns while the producer still works; the consumer of the result waits on the device."""
     producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
     x = torch.zeros(1 << 20, device="cuda")
     copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
@@ -181,7 +181,7 @@ def test_operators_with_temporary_memory_become_part_of_a_cuda_graph(torch):
 
 
 def test_several_operators_with_temporary_memory_become_part_of_a_cuda_graph(torch):
-    """Each has its own from the call before the capture, within which nothing can be allocated."""
+    """Each has its own memory from the call before the capture; nothing can be allocated during the capture."""
     x, stream = torch.randn(64, 20000, device="cuda"), torch.cuda.Stream()
     sorts, places = [], []
     for direction in ("increasing", "decreasing"):
@@ -204,7 +204,7 @@ def test_several_operators_with_temporary_memory_become_part_of_a_cuda_graph(tor
 
 
 def test_operators_with_temporary_memory(torch):
-    """Which two threads, or two streams, must not share."""
+    """Two threads or two streams must not share the temporary memory."""
     x = [torch.randn(64, 20000, device="cuda") for _ in range(4)]
     sort = dml.Device(GPU).compile(dml.top_k1, x[0], axis=1, k=20000, direction="increasing")
     streams = [torch.cuda.Stream() for _ in x]
@@ -216,7 +216,7 @@ def test_operators_with_temporary_memory(torch):
 
 
 def test_memory_of_an_export_that_lives_on(torch):
-    """What a consumer enqueues late in its stream reads the memory before it is used for something else."""
+    """Work that a consumer enqueues late in its stream reads the memory before it is reused."""
     one, other, x = torch.cuda.Stream(), torch.cuda.Stream(), torch.zeros(1 << 20, device="cuda")
     something_else = torch.full_like(x, -1)
     copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
@@ -262,7 +262,7 @@ def test_every_thread_has_a_stream_of_number_two(torch):
 
 
 def test_streams_that_are_gone(torch):
-    """Handles come again; what their streams had is over before their memory is used for something else."""
+    """Handles are reused; the work in their earlier streams is complete before the memory is reused."""
     x = torch.zeros(1 << 16, device="cuda")
     add = dml.Device(GPU).compile(dml.element_wise_add, x, x)
     torch.cuda.synchronize()

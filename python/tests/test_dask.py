@@ -35,7 +35,7 @@ def _scheduler():
 
 
 def cut(rng, size):
-    """A size in some parts, of which some are empty."""
+    """A size divided into parts, some of them empty."""
     ends = np.sort(rng.integers(0, size + 1, rng.integers(0, 5)))
     return tuple(int(part) for part in np.diff([0, *ends, size]))
 
@@ -45,7 +45,7 @@ def in_chunks(rng, x):
 
 
 def numbers(rng, shape, dtype):
-    """With ties, and where there are any NaNs, infinities and zeros of both signs."""
+    """With ties, and for floating-point types with NaNs, infinities and zeros of both signs."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return rng.choice(np.concatenate([rng.integers(info.min, info.max, 20, dtype, True),
@@ -307,7 +307,7 @@ def test_map_model_of_a_file_with_an_input_that_is_the_same_for_all(tmp_path):
 
 
 def test_map_model_finds_out_what_the_model_does_not_say():
-    """Sizes of the output are open: one sample is run to find them."""
+    """The output's sizes are not in the model: one sample is run to find them."""
     graph = text(1, text(1, "x") + text(2, "z") + text(4, "Flatten")) + text(2, "test")
     graph += text(11, value_info("x", ("n", 2, 3))) + text(12, value_info("z", ("n", "m")))
     model = number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17))

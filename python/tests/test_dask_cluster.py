@@ -1,4 +1,4 @@
-"""anydml.dask with other schedulers: processes, a cluster of them, and one that loses a worker."""
+"""anydml.dask with other schedulers: processes, a cluster of processes, and a cluster that loses a worker."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ import anydml.onnx  # noqa: E402
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """Three processes."""
+    """A client of three processes."""
     settings = {"distributed.comm.timeouts.connect": "60s", "distributed.worker.daemon": True}
     with dask.config.set(settings), LocalCluster(
             n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
@@ -40,7 +40,7 @@ Y = np.nan_to_num(X)[:, :3].copy()
 
 
 def everything(x, y):
-    """Pairs of a lazy result and what one machine says."""
+    """Pairs of a lazy result and the result on one machine."""
     pairs = list(zip(ad.top_k1(x, 0, 7, "decreasing"), dml.top_k1(X, 0, 7, "decreasing")))
     pairs.append((ad.argmin(x, [0, 1], "decreasing"), dml.argmin(X, [0, 1], "decreasing")))
     pairs.append((ad.reduce(x, "max", [1]), dml.reduce(X, "max", [1])))
@@ -80,7 +80,7 @@ def test_arrays_that_workers_hold(client):
 
 
 def test_no_chunk_comes_to_the_client(client):
-    """What a compute gives back is the result's chunks alone."""
+    """A compute returns the result's chunks only."""
     x = da.random.random((400, 1000), chunks=(100, 250)).astype(np.float32)
     futures = client.compute(ad.top_k1(x, 1, 3, "decreasing")[0].to_delayed().ravel().tolist())
     assert sum(np.asarray(chunk).nbytes for chunk in client.gather(futures)) == 400 * 3 * 4
@@ -95,7 +95,7 @@ def dies_once(chunk, marker):
 
 
 def last_dies_once(chunk, marker, block_info=None):
-    """By then others have been done, and their states are lost with the process."""
+    """By then other tasks are done, and their states are lost with the process."""
     location = block_info[0]["chunk-location"] if block_info else ()
     return dies_once(chunk, marker) if sum(location) == 5 else chunk
 

@@ -1,4 +1,4 @@
-"""Devices, operators that are kept, threads and processes."""
+"""Devices, cached operators, threads and processes."""
 
 import os
 import pickle
@@ -80,7 +80,7 @@ def test_specs():
 
 
 def test_specs_are_for_compile_only():
-    """They have no memory: an operator that ran on one would bind nothing, and lose the device by it."""
+    """They have no memory: an operator that ran on one would bind nothing and remove the device."""
     spec = dml.TensorSpec((3,), np.float32)
     sentence = r"input is a TensorSpec, which only Device.compile takes; it must be an array"
     with pytest.raises(TypeError, match="ELEMENT_WISE_IDENTITY: " + sentence):
@@ -132,7 +132,7 @@ def test_threads_share_a_device_and_an_operator():
 
 
 def test_other_threads_run_meanwhile():
-    """While an operator runs, another thread counts; with the GIL it could not."""
+    """While an operator runs, another thread counts, which it could not if the operator held the GIL."""
     x = np.random.default_rng(0).integers(0, 1 << 30, 1 << 24, dtype=np.int32)
     sort = dml.Device("cpu").compile(dml.top_k1, x, axis=0, k=x.size, direction="increasing")
     running, counts = threading.Event(), []
@@ -228,7 +228,8 @@ os._exit(0)
 
 
 def test_forked_processes_and_what_their_parents_had():
-    """Whatever they do with it they get a sentence, also if other threads of the parent were in the library."""
+    """Every use of the parent's objects gives an error message, also if other threads of the parent were inside the
+    library."""
     assert python(FORKING) == (0, "0\n" * 5, "")
 
 

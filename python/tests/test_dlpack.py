@@ -11,7 +11,7 @@ from anydml._arrays import host_array, host_input
 
 
 class Exporter:
-    """As another library has it: only DLPack."""
+    """An object of another library that has only DLPack."""
 
     def __init__(self, array):
         self.array = array

@@ -1,4 +1,4 @@
-"""Every failure is an exception with a sentence, and the next call works."""
+"""Every failure raises an exception with a message, and the next call works."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Elements of four bits: how they are packed, and their way into operators and out again."""
+"""Four-bit elements: how they are packed, and how they enter and leave operators."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Tensors on a GPU: on the machine's, and on a pretended one where there is none."""
+"""Tensors on a GPU: the machine's, or a simulated one if there is none."""
 
 import threading
 

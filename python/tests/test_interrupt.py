@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run whose loops go on for long."""
+"""Ctrl-C ends a run whose loops take long."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Objects that say of their memory what cannot be: refused with a sentence before anything is done with them."""
+"""Objects that describe their memory wrongly are refused with a message before they are used."""
 
 import ctypes
 
@@ -145,7 +145,7 @@ def test_something_else_than_a_capsule(made):
 
 
 class Interface:
-    """`__array_interface__` says at first `good`, and later what is wrong."""
+    """`__array_interface__` returns `good` at first, and later the wrong description."""
 
     def __init__(self, good=0, **wrong):
         self.memory, self.good, self.wrong = np.arange(4096, dtype=np.float32), good, wrong
@@ -170,7 +170,7 @@ def test_an_interface_that_lies(wrong):
 
 
 def test_an_interface_is_asked_once():
-    """An answer that was checked is the one that is used."""
+    """The checked description is the one that is used."""
     for good in range(1, 4):
         assert host_array(Interface(good, shape=(1,) * 64), "x").tolist() == X.tolist()
 

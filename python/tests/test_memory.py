@@ -1,4 +1,4 @@
-"""Memory that runs out is a MemoryError, whatever was called."""
+"""Every call raises a MemoryError when memory runs out."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ PRELOADED = os.environ.get("ANYDML_FAILING_MEMORY", "")
 
 
 def fail(name):
-    """How many allocations failed, and how many of them were errors."""
+    """The number of failed allocations, and how many of them caused errors."""
     done = subprocess.run([sys.executable, "-X", "faulthandler", "-m", "out_of_memory", name], capture_output=True,
                           text=True, timeout=300, env={**os.environ, "LD_PRELOAD": PRELOADED})
     assert done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}"

@@ -1,4 +1,4 @@
-"""anydml.onnx, on models that are written here as protobuf bytes."""
+"""anydml.onnx, with models that the tests write as protobuf bytes."""
 
 import struct
 import threading

@@ -1,5 +1,5 @@
-"""Objects of the C++ module are made by its functions and by nothing else: pickle, copy, `__new__`, subclasses and
-`__class__` are TypeErrors. Each of them could end the process, which is why they run in one of their own."""
+"""Only the C++ module's functions make its objects: pickle, copy, `__new__`, subclasses and `__class__` raise
+TypeErrors. Each of them could crash the process; therefore every one runs in a separate process."""
 
 import copy
 import copyreg
@@ -17,7 +17,7 @@ from anydml import _anydml
 
 
 def objects():
-    """One of every class, public ones first."""
+    """One object of every class, public classes first."""
     device = dml.Device("cpu")._native
     compiled = dml.Device("cpu").compile(dml.element_wise_identity, np.ones(3, np.float32))
     memory = device.allocate(64, 0, False)

@@ -78,7 +78,7 @@ class BenchTest(unittest.TestCase):
             self.assertIn("(elementwise-2-threads.svg)", (out / "results.md").read_text())
 
     def test_other_groups(self):
-        """Every cell describes its operator rightly, and results are right."""
+        """Every cell has the right description of its operator, and results are right."""
         sys.path.insert(0, str(BENCH))
         sys.dont_write_bytecode = True
         import cases
@@ -92,7 +92,7 @@ class BenchTest(unittest.TestCase):
         self.assertEqual({record["case"] for record in records}, {case.name for case in tiny})
 
     def test_graphs(self):
-        """Nodes, weights that DirectML owns, and what is compiled only."""
+        """Nodes, weights that DirectML owns, and graphs that are only compiled."""
         cases = ["graphs-chain-5-16x24", "graphs-conv-bn-relu-1x4x6x6", "graphs-transformer-16x128",
                  "graphs-compile-300-nodes", "graphs-latency-of-3-operators"]
         with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +104,8 @@ class BenchTest(unittest.TestCase):
                          {(case, "GRAPH") for case in cases})
 
     def test_onnx_models(self):
-        """Of every operator that onnxruntime has; the attributes and constants of one, as protobuf has them."""
+        """Models with every operator that onnxruntime supports; the attributes and constants of one of them in
+        protobuf."""
         sys.path.insert(0, str(BENCH))
         sys.dont_write_bytecode = True
         import cases
@@ -115,7 +116,7 @@ class BenchTest(unittest.TestCase):
         self.assertIn(struct.pack("<4f", 1, 1, 2, 2), model)
 
     def test_worker_finds_wrong_results(self):
-        """Of exp, 2 units in the last place may be off."""
+        """EXP may be off by 2 units in the last place."""
         case = "op=ELEMENT_WISE_EXP InputTensor=float32:4:: OutputTensor=float32:4 ulps=2"
         unit = 2.0 ** -23
         done = subprocess.run([WORKER], input="expect op=JOIN InputTensors=float32:4;int8 OutputTensor=float32:8\n",
@@ -134,7 +135,7 @@ class BenchTest(unittest.TestCase):
             self.assertEqual(json.loads(done.stdout.splitlines()[-1]), {"verdict": verdict})
 
     def test_waits_until_a_peers_threads_sleep(self):
-        """One that spins for a while behind its answer, as OpenMP's threads do."""
+        """A peer whose threads spin for a while after the result, as OpenMP's do."""
         sys.path.insert(0, str(BENCH))
         sys.dont_write_bytecode = True
         import run

@@ -1,4 +1,4 @@
-"""bench_terminal_test.py ANYDML: `anydml bench` before somebody who watches, and who presses Ctrl-C."""
+"""bench_terminal_test.py ANYDML: `anydml bench` on a terminal, and interrupted by Ctrl-C."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def heed_interrupts():
 
 class TerminalTest(unittest.TestCase):
     def run_watched(self, command, interrupt_at=None):
-        """Standard error is a terminal; answers what it got, the output and the exit code."""
+        """Standard error is a terminal; returns its text, the output and the exit code."""
         ours, theirs = pty.openpty()
         with tempfile.TemporaryFile() as out:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=theirs, cwd=self.folder,

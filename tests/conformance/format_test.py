@@ -1,5 +1,5 @@
-"""format_test.py PACK SCHEMA: the models use nothing but what DxDispatch's own reader knows, and the pack covers what it
-says. Another tool has to be able to run them as they are."""
+"""format_test.py PACK SCHEMA: the models use only what DxDispatch's own reader supports, so that other tools can run
+them unchanged; the pack covers what it claims."""
 import json
 import pathlib
 import sys

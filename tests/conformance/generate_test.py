@@ -1,4 +1,4 @@
-"""generate_test.py GENERATOR PACK: what writes the pack gives the same bytes everywhere, and finds what changed."""
+"""generate_test.py GENERATOR PACK: the generator writes the same bytes everywhere, and detects changes."""
 import filecmp
 import pathlib
 import shutil

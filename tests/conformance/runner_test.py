@@ -1,4 +1,4 @@
-"""runner_test.py PACK ANYDML: `anydml conformance` and judge.py, above all that they find what is wrong."""
+"""runner_test.py PACK ANYDML: `anydml conformance` and judge.py, above all that they detect errors."""
 import json
 import os
 import pathlib
@@ -49,7 +49,7 @@ class RunnerTest(unittest.TestCase):
         self.change(self.folder / group / "expected.json", lambda expected: edit(expected["models"][name]))
 
     def fails(self, *texts, code=1):
-        """`anydml conformance` on the changed copy; no crash has such a code."""
+        """Expects that `anydml conformance` fails on the changed copy, with a code that no crash has."""
         done = conformance(self.folder)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         for text in texts:
@@ -74,7 +74,7 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("element 2 is 2, expected 1", judged.stdout)
 
     def test_wrong_byte_in_a_gap(self):
-        """What no operator may write is compared, too."""
+        """Bytes that no operator may write are compared, too."""
         self.change_expected("1-last-axis", lambda case: case["outputs"]["values"].__setitem__(6, 98))
         self.fails("'values': 1 of 7 elements", "element 6 is 99, expected 98")
 
@@ -115,7 +115,7 @@ class RunnerTest(unittest.TestCase):
         self.fails("1-last-axis.json")
 
     def test_graphs(self):
-        """Several dispatches are run one by one and as one graph, of which each is judged."""
+        """Several dispatches are run one by one and as one graph; both are judged."""
         name = "graphs/in_place"
         shutil.copytree(PACK / name, self.folder / name)
         self.assertEqual(conformance(self.folder, "--filter", name).returncode, 0)
@@ -130,7 +130,7 @@ class RunnerTest(unittest.TestCase):
         self.fails("FAILED graphs/in_place/chain", "as one graph: ", "edges of graphs have whole tensors")
 
     def test_tolerances(self):
-        """Units in the last place as the file allows, but none in what has to stay."""
+        """The file's tolerance in units in the last place, but none for elements that must stay unchanged."""
         name = "element_wise_exp"
         shutil.copytree(PACK / name, self.folder / name)
         expected = json.loads((self.folder / name / "expected.json").read_text(encoding="utf-8"))

@@ -5,8 +5,8 @@
                                         ctest; a filter for ops_cases_test, each of which may be empty
     choose_tests.py --targets TEST...   prints what is to be built for these tests; "all" where that is not known
 
-The tests of a folder are those of its CMakeLists.txt. What the rules below do not know, or what nearly everything is made
-of, asks for the whole step plain.
+The tests of a folder are those of its CMakeLists.txt. A file that the rules below do not cover, or that nearly everything
+depends on, selects the whole step plain.
 """
 import collections
 import fnmatch
@@ -53,7 +53,7 @@ ADD_TEST = re.compile(r"(?:anydml_add_test\(|add_test\(NAME )\s*([\w${}+]+)((?:[
 
 
 def tests_of(cmake_text):
-    """Names and what follows of the tests that a CMakeLists.txt adds; a variable in a name stands for anything."""
+    """Names and arguments of the tests that a CMakeLists.txt adds; a variable in a name matches anything."""
     return [(re.sub(r"\$\{\w+\}", "*", name), rest) for name, rest in ADD_TEST.findall(cmake_text)]
 
 
@@ -67,7 +67,7 @@ def families_of(ops_cmake):
 
 
 def users_of(includes):
-    """For each family all that use it, also by way of others. `includes`: what the files of each include of others."""
+    """The direct and indirect users of each family. `includes`: the files that each file includes."""
     users = {family: {family} for family in includes}
     while True:
         before = sum(map(len, users.values()))
@@ -83,7 +83,7 @@ def rule_of(path):
 
 
 def choose(paths, cmake_texts, includes):
-    """`cmake_texts`: of each folder its CMakeLists.txt. `includes`: as for users_of. Asks no file."""
+    """`cmake_texts`: the CMakeLists.txt of each folder. `includes`: as for users_of. Reads no files."""
     tests, cases, reasons, plain = set(), set(), [], False
     families, users = families_of(cmake_texts.get("src/ops", "")), users_of(includes)
     for path in sorted(paths):
@@ -131,7 +131,7 @@ def regex_of(patterns):
 
 
 def gtest_filter(cases):
-    """Families have the names of their folders there."""
+    """In the filter, families have the names of their folders."""
     return ":".join(f"Families/CasesOf.*/{name}" for name in sorted(cases))
 
 
@@ -145,7 +145,7 @@ TARGETS = [("python_*", "anydml_python_package"), ("demo", "anydml-demo"), ("ben
 
 
 def targets_of(tests, executables):
-    """`executables`: the targets that there are."""
+    """`executables`: the existing targets."""
     result = set()
     for test in tests:
         target = next((t for pattern, t in TARGETS if fnmatch.fnmatchcase(test, pattern)), None)

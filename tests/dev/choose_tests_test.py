@@ -1,4 +1,4 @@
-"""choose_tests_test.py ROOT: which tests a change is taken to concern."""
+"""choose_tests_test.py ROOT: the tests that are chosen for a change."""
 import os
 import sys
 import unittest
@@ -84,7 +84,7 @@ class Choosing(unittest.TestCase):
 
 
 class TheTree(unittest.TestCase):
-    """The rules fit what there is."""
+    """The rules match the repository."""
 
     def test_every_rule_names_tests_that_there_are(self):
         texts, includes = read_tree(ROOT)

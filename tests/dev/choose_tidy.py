@@ -24,7 +24,7 @@ def includes(path):
 
 
 def parts(path, build):
-    """The sources of what is compiled as one."""
+    """The sources that are compiled as one file."""
     if not os.path.realpath(path).startswith(os.path.realpath(build) + os.sep):
         return [path]
     return [part for part in includes(path) if os.path.isabs(part)] or [path]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What choose_tidy.py chooses in a small tree."""
+"""The choices of choose_tidy.py in a small tree."""
 import json
 import os
 import tempfile

@@ -20,7 +20,7 @@ def minutes(seconds):
 
 
 def steps_table(steps, parts):
-    """`steps`: name, passed or not, seconds. `parts`: of a step what took how long."""
+    """`steps`: name, passed or not, seconds. `parts`: the durations of a step's parts."""
     lines = ["| step | minutes | of which |", "|---|---|---|"]
     for name, status, seconds in steps:
         inside = ", ".join(f"{what} {minutes(s)}" for what, s in parts.get(name, {}).items())
@@ -30,7 +30,7 @@ def steps_table(steps, parts):
 
 
 def slowest_table(head, columns):
-    """`columns`: of each step names and seconds. The slowest of any step, with what they took in each."""
+    """`columns`: names and seconds of each step. The slowest tests of any step, with their times in each."""
     steps = [step for step, times in columns.items() if times]
     if not steps:
         return []
@@ -69,7 +69,7 @@ def read_tests(path):
 
 
 def read_files(path):
-    """How long ninja's commands took; several share the cores."""
+    """The durations of ninja's commands; several run at the same time."""
     if not os.path.exists(path):
         return {}
     times = {}

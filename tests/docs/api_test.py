@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """api_test.py FOLDER: docs/api.md names every function, type and constant of include/anydml.h, and docs/python-api.md
-every class and function of the Python package; neither names what is not there."""
+every class and function of the Python package; neither names anything that does not exist."""
 import pathlib
 import re
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""benchmarks_test.py ROOT: every published case that is faster than its floor is explained in docs/benchmarks/README.md,
-and so is every column but the peers'; every run says on what machine, at which commit and with what command it was
-measured; the summary in docs/benchmarks.md is that of the data."""
+"""benchmarks_test.py ROOT: docs/benchmarks/README.md explains every published case that is faster than its floor, and
+every column except the peers'; every run states its machine, commit and command; the summary in docs/benchmarks.md
+matches the data."""
 import fnmatch
 import pathlib
 import re

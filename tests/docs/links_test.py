@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""links_test.py FOLDER: every link of a page (*.md) of the repository to a file, and to a heading of a page, leads
-somewhere."""
+"""links_test.py FOLDER: every link in a page (*.md) of the repository to a file or to a heading has a target."""
 import functools
 import pathlib
 import re
@@ -16,7 +15,7 @@ def without_code(text):
 
 @functools.cache
 def anchors(page):
-    """What a heading is called in a link: lower case, dashes for spaces, no other signs."""
+    """The link name of a heading: lower case, dashes for spaces, no other signs."""
     headings = re.findall(r"^#+ (.*)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""promises_test.py FOLDER: what docs/promises.md says holds a promise exists: files and folders,
-tests in them, and groups of the conformance pack."""
+"""promises_test.py FOLDER: the evidence that docs/promises.md names for its promises exists: files and folders, tests
+in them, and groups of the conformance pack."""
 import pathlib
 import re
 import sys

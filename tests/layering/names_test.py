@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """names_test.py SOURCE_DIR: no two files define a type of the same name in the same namespace.
 
-The linker keeps one of the two where templates and inline functions use them, without a word: a kernel was once launched
-with the parameters of another family's.
+If templates and inline functions use such types, the linker silently keeps one of the two: a kernel was once launched
+with the parameters of another family's kernel.
 """
 import collections
 import os

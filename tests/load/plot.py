@@ -40,7 +40,7 @@ def draw(samples):
 
 
 def panel(times, values, title, top):
-    """From 0, so that what is flat looks flat."""
+    """From 0, so that constant values look constant."""
     highest, last, bottom = max(*values, 1) * 1.1, max(times), top + PANEL
     points = " ".join(f"{LEFT + (WIDTH - LEFT - RIGHT) * time / last:.1f},{bottom - PANEL * value / highest:.1f}"
                       for time, value in zip(times, values))

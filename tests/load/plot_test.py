@@ -1,4 +1,4 @@
-"""The chart of a load test's samples: well-formed, a line per panel, every point inside of it."""
+"""The chart of a load test's samples: well-formed, one line per panel, every point inside it."""
 
 import pathlib
 import tempfile

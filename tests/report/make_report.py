@@ -1,4 +1,4 @@
-"""Reports for the tests: one of a run of our own and of peers."""
+"""Reports for the tests, made from a run of ours and of peers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""markup_test.py ANYDML: the report is well-formed, needs nothing else, and says what it shows."""
+"""markup_test.py ANYDML: the report is well-formed and self-contained, and its contents are right."""
 
 import pathlib
 import sys

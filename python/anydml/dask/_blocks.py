@@ -1,4 +1,4 @@
-"""What all functions do: look at their arrays, and write the graph of a tree of merges."""
+"""Shared by all functions: checks of their arrays, and the graph of a tree of merges."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations

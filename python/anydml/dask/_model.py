@@ -24,7 +24,7 @@ _KEPT = 4  # models per process
 
 
 class _Source(NamedTuple):
-    """Where a worker gets the model from: a file, or bytes that came with the graph."""
+    """Where a worker gets the model from: a file, or bytes in the graph."""
 
     path: Optional[str]
     contents: Optional[bytes]
@@ -110,7 +110,7 @@ def _sizes(shape: Any) -> str:
 
 def _checked_batch(model: onnx.Model, arrays: dict[str, da.Array], constants: dict[str, NDArray],
                    batch: Optional[int]) -> Optional[int]:
-    """The number of samples in a run, where that is fixed."""
+    """The number of samples per run, if it is fixed."""
     if not arrays:
         raise ValueError("none of the inputs is an array of Dask")
     if batch is not None and operator.index(batch) < 1:
@@ -146,7 +146,7 @@ def _checked_batch(model: onnx.Model, arrays: dict[str, da.Array], constants: di
 
 def _outputs(model: onnx.Model, arrays: dict[str, da.Array], constants: dict[str, NDArray],
              batch: Optional[int]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-    """Shapes of samples and types: as the model says, or as they come out for some zeros."""
+    """Sample shapes and types: from the model, or from a run on a few zeros."""
     outputs: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
     for value in model.outputs:
         sizes = (None,) if value.shape is None or value.dtype is None else value.shape[1:]
@@ -164,7 +164,7 @@ def _outputs(model: onnx.Model, arrays: dict[str, da.Array], constants: dict[str
 # ---- Tasks ----
 
 class _Shared:
-    """What all runs have in common."""
+    """The part that all runs share."""
 
     def __init__(self, source: _Source, constants: dict[str, NDArray], batch: Optional[int],
                  outputs: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]):

@@ -1,4 +1,4 @@
-"""REDUCE, ARGMIN and ARGMAX along axes that may be cut into chunks."""
+"""REDUCE, ARGMIN and ARGMAX along axes that may be divided into chunks."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _merge_products(parts: list[Product]) -> Product:
 
 
 def _product(numbers: npt.NDArray[np.float64], exponents: npt.NDArray[np.int64]) -> Product:
-    """Of every row; exponents are kept apart, so that nothing is too large or too small on the way."""
+    """The product of every row; exponents are kept separately, so that nothing overflows or underflows."""
     total = np.broadcast_to(exponents, (len(numbers), exponents.shape[1])).sum(axis=1)
     with np.errstate(invalid="ignore"):
         while True:

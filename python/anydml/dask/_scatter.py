@@ -1,4 +1,4 @@
-"""SCATTER_ND into an array in chunks: updates travel to the chunk that they are for."""
+"""SCATTER_ND into an array in chunks: updates are sent to their target chunks."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _joined(parts: list[Updates]) -> Updates:
 
 
 def _split(parts: list[Updates], size: int, first: int, count: int) -> list[Updates]:
-    """By the number of the chunk divided by `size`, which is `first` and up."""
+    """Splits by the number of the chunk divided by `size`, from `first` upwards."""
     updates = _joined(parts)
     number = (updates[0] // size - first).astype(np.uint8)
     order = np.argsort(number, kind="stable")

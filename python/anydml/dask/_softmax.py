@@ -1,4 +1,4 @@
-"""Softmax and its relatives along axes that may be cut into chunks."""
+"""Softmax and related functions along axes that may be divided into chunks."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations

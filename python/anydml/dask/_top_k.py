@@ -1,4 +1,4 @@
-"""TOP_K1 along an axis that may be cut into chunks."""
+"""TOP_K1 along an axis that may be divided into chunks."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
