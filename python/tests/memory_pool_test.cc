@@ -130,7 +130,7 @@ class MemoryPoolTest : public testing::Test {
     const auto use = Use(memory, handle);
     MemoryPool::MoveEnd(At(handle));
   }
-  // Recorded by a call in that stream.
+  // Memory that a call in that stream has used.
   std::shared_ptr<Memory> TakeAndCall(uintptr_t handle) {
     auto memory = Take(handle);
     Call(memory, handle);

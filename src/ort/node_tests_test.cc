@@ -27,8 +27,8 @@ bool IsPlain(const onnx::Model& model) {
   return true;
 }
 
-// Models for which AnyDML matches the test's expectations and onnxruntime does not (it rounds sizes before
-// they become a scale; it interprets indices in the given shape), and models that draw random numbers.
+// Models for which AnyDML matches the test's expectations and onnxruntime does not (whether sizes are rounded
+// before they become a scale; in which shape indices count), and models that draw random numbers.
 bool DiffersFromOnnx(const std::string& name) {
   return name == "test_resize_downsample_scales_cubic_align_corners" ||
          name == "test_resize_downsample_scales_linear_align_corners" ||

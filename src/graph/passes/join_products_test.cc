@@ -24,7 +24,7 @@ struct LayerShape {
   Weights weights = Weights::kOwned;
   Added added = Added::kRow;
   bool transposes = false;  // weights
-  bool across = false;      // weights are stored transposed relative to their names
+  bool across = false;      // weights are stored in column-major order
   uint32_t heads = 0;       // the first three are queries, keys and values
 };
 

@@ -152,8 +152,8 @@ TEST_F(OnnxRun, MultiHeadAttention) {
   EXPECT_EQ(Run({{"x", Floats({1, 2, 2}, {1, 2, 3, 4})}}), (Numbers{2, 3, 2, 3}));
 }
 
-// One-dimensional masks for two sequences of three keys: counts; ends and starts; and counts with query
-// offsets.
+// One-dimensional masks for two sequences of three keys: counts; ends and starts; counts with cumulative
+// numbers of queries and keys.
 TEST_F(OnnxRun, AttentionToKeysOfARange) {
   const Tensor x = Floats({2, 3, 1}, {1, 2, 6, 10, 20, 60});
   const auto run = [&](const std::vector<int64_t>& mask, const std::string& type) {
