@@ -43,9 +43,9 @@ class DeviceArray {
   // False unless it is an aligned tensor of numbers on a GPU; without a Python error, which the slow path
   // raises.
   bool Open(PyObject* object, const StreamNumber& stream);
-  // Begins a use in the stream for which it was opened; it ends with this object. Work on the tensor in other
-  // streams is ordered before the stream's next work. `ordered`: a handle after which the stream is already
-  // ordered, or 0; tensors of one library have the same.
+  // Begins a use in the stream for which the object was opened; the use ends with this object. Work on the
+  // tensor in other streams is ordered before the stream's next work. `ordered`: a handle whose work the
+  // stream already follows, or 0; tensors of one library have the same handle.
   Status Use(const Stream& stream, MemoryPool& pool, uintptr_t* ordered);
   // Whether it is on the operator's device, with the expected layout.
   bool Is(const Caller& caller, const TensorDesc& tensor) const;

@@ -56,7 +56,7 @@ TEST_F(CliInputsTest, Random) {
   EXPECT_EQ(Values("random:3:float32"), Values("random:3"));
   EXPECT_EQ(Values("random:3"), Values("random:3:seed=0"));
   EXPECT_NE(Values("random:3"), Values("random:3:seed=1"));
-  // Long ones are shortened for people.
+  // Long ones are shortened in human-readable output.
   EXPECT_NE(Printed("random:8x1000:float32:seed=1").find("..."), std::string::npos);
 }
 

@@ -91,7 +91,7 @@ TEST_F(CliOutputTest, OptionsEndAtTwoDashes) {
   EXPECT_NE(RunFailing(1, {"run", "--", "--json"}).find("--json:1:2: "), std::string::npos);
 }
 
-// Help and the manual page are made from the tables that parse.
+// Help and the manual page are generated from the parser's tables.
 TEST_F(CliOutputTest, HelpNamesEveryOption) {
   const std::string page = ManPage();
   for (const Command* command : AllCommands()) {

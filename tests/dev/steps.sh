@@ -6,7 +6,7 @@ steps=(format plain inputs tidy-changed)
 # Required in addition for a release. fuzz uses the build of asan, no-simd the build of plain.
 all_steps=(format plain asan fuzz no-simd tidy tsan aarch64)
 known_steps=(format plain inputs asan fuzz no-simd tidy-changed tidy tsan aarch64)
-times=build-times      # what the steps took, for ./dev times
+times=build-times  # durations of the steps, for ./dev times
 
 # timed WHAT COMMAND...: records how long it took, for ./dev times.
 timed() {
@@ -67,7 +67,7 @@ step() {
     tidy-changed) tidy_changed ;;
     no-simd)
       deps "${test_packages[@]}"
-      configure no-simd  # that it can be left out
+      configure no-simd  # checks that Highway is optional
       timed build build plain no_simd_tests
       run_tests no-simd
       ;;

@@ -45,7 +45,7 @@ TEST_F(GraphLimitsTest, MoreMemoryThanCanBeCounted) {
                 "CompileGraph: the intermediate tensors need more than 2^64 bytes at once");
 }
 
-// 3,000 times (x + transposed x) / 2, and 999 results of it side by side.
+// 3,000 times (x + transposed x) / 2, and 999 parallel uses of the result.
 TEST_F(GraphLimitsTest, TenThousandNodes) {
   constexpr UINT kParts = 999;
   const Tensor square(kFloat, {2, 2}), row(kFloat, {4}), rows(kFloat, {kParts, 4});

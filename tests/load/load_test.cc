@@ -219,7 +219,7 @@ TEST(Load, EverythingIsRightAndNothingGrows) {
   EXPECT_EQ(FindGrowth(samples, kObjects), "");
   EXPECT_EQ(FindGrowth(samples, kDescriptors), "");
   EXPECT_EQ(FindGrowth(samples, kHeap), "");
-  if (!kAddressSanitizer && !kThreadSanitizer) {  // most of it would be theirs
+  if (!kAddressSanitizer && !kThreadSanitizer) {  // most of the memory would be theirs
     EXPECT_EQ(FindGrowth(samples, kResident), "");
   }
   EXPECT_EQ(AnyDmlGetLiveObjectCount(), 0u);

@@ -165,8 +165,8 @@ TEST(FuseTails, SumOfTwoConvolutions) {
   }
 }
 
-// Tails cannot include: per-element numbers, sums with other readers, broadcasts by other sizes, results that
-// another node reads, too.
+// Tails cannot include: numbers per element, sums with other readers, broadcasts of other sizes, results that
+// other nodes also read.
 TEST(FuseTails, OthersStay) {
   const DataType type = DataType::kFloat32;
   const TensorDesc tensor = Packed(type, {2, 8, 5, 6});

@@ -24,7 +24,7 @@ std::vector<T> ElementsOf(const Bytes& bytes, size_t count) {
   return elements;
 }
 
-// The rounding functions against base/half.h: all halves, and numbers around and between them.
+// The rounding functions against base/half.h: all FLOAT16 numbers, and numbers around and between them.
 TEST(FuseElements, FunctionsOfHalves) {
   std::vector<uint32_t> numbers, halves;
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {

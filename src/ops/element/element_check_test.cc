@@ -103,7 +103,7 @@ TEST(ElementCheck, FusedActivations) {
   EXPECT_EQ(
       RefusalOf(add1(Fused("ACTIVATION_RELU", {{"InputTensor", Packed(kF32, {3})}}))),
       "ELEMENT_WISE_ADD1: FusedActivation: ACTIVATION_RELU: InputTensor must be null in a fused activation");
-  // Zeroed descriptions of it mean 1.
+  // A zeroed description means a steepness of 1.
   EXPECT_EQ(RefusalOf(add1(Fused("ACTIVATION_SOFTPLUS", {{"Steepness", 0.0f}})), 0x6200), "");
 }
 

@@ -126,7 +126,7 @@ TEST(QuantizeValues, QuantizeLinear) {
   Expect("ELEMENT_WISE_QUANTIZE_LINEAR", {F32({-885.5f, -871.5f}), F32({7, 7})}, {}, {I8({-126, -124})});
   Expect("ELEMENT_WISE_QUANTIZE_LINEAR", {F16({1, -0.5f, 100}), F16({0.099975586f, 1, 0.5f}), I8({0, 3, 0})},
          {}, {I8({10, 3, 127})});
-  // INT32 as FLOAT32: 2^24 + 1 is rounded, and its half of 2^25 with it.
+  // INT32 is converted to FLOAT32: 2^24 + 1 is rounded, so that its quotient by 2^25 is exactly a half.
   Expect("ELEMENT_WISE_QUANTIZE_LINEAR",
          {I32({7, -7, 16777217, INT32_MIN}), F32({2, 2, 0x1p25f, 1}), U8({10, 10, 10, 10})}, {},
          {U8({14, 6, 10, 0})});

@@ -1,4 +1,4 @@
-// Blocked products: parts smaller than the one that scratch was sized for stay within it.
+// Blocked products: parts smaller than the one that determined the scratch size do not exceed it.
 #include "ops/product/blocked.h"
 
 #include <gtest/gtest.h>

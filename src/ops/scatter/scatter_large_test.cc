@@ -62,7 +62,7 @@ TEST(Scatter, LatestOfManyUpdatesWins) {
   }
 }
 
-// Indices of a dimension of `size` at the edges of what is allowed.
+// Indices for a dimension of `size` at the limits of the allowed range.
 template <typename Index>
 Index Edge(uint32_t number, uint32_t size) {
   const Index edges[] = {0,
