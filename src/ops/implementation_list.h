@@ -136,8 +136,8 @@ Status ChooseKernel(const Problem& problem, const LowerContext& context, Lowered
   uint32_t data_types = 0;  // operators' are looked at by LowerOperator, those of other nodes of graphs here
   if constexpr (requires { problem.data_types(); }) data_types = problem.data_types();
   const std::string why_not = WhyNotOnDevice(context, data_types);
-  const Status status =
-      why_not.empty() ? ChooseKernel(ImplementationsFor<Problem>(*context.device), problem, context, out)
+  Status status = why_not.empty()
+                      ? ChooseKernel(ImplementationsFor<Problem>(*context.device), problem, context, out)
                       : Status(Code::kUnsupported, why_not);
   if (status.ok() || !MayRunOnHost(context)) return status;
   LoweredOperator on_host;

@@ -52,7 +52,7 @@ Status LowerOrRunOnHost(const OperatorDesc& desc, const LowerContext& context, c
     }
   }
   const std::string why_not = WhyNotOnDevice(context, data_types);
-  const Status status = why_not.empty() ? lower(context, out) : Status(Code::kUnsupported, why_not);
+  Status status = why_not.empty() ? lower(context, out) : Status(Code::kUnsupported, why_not);
   if (status.ok() || context.device->is_host) return status;
   if (!context.host_fallback) {
     return Status(status.code(), StrCat(status.message(),

@@ -139,7 +139,7 @@ Status CompiledNode::RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>
     tensors.push_back(*input.host);
   }
   if (cpu_ == nullptr) ANYDML_RETURN_IF_ERROR(CpuSession::Create(api_, model_, &cpu_));
-  if (const Status status = cpu_->Run(tensors, &results); !status.ok()) {
+  if (Status status = cpu_->Run(tensors, &results); !status.ok()) {
     if (cpu_sizes_.empty()) cpu_.reset();  // it has been of no use, and has a copy of the weights
     return status;
   }

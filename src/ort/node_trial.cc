@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <set>
 
 #include <anydml.h>
@@ -46,7 +45,9 @@ struct Unknown {
 
 // For arbitrary numbers: it wraps.
 int64_t Sum(const std::vector<int64_t>& numbers) {
-  return static_cast<int64_t>(std::accumulate(numbers.begin(), numbers.end(), uint64_t{0}));
+  uint64_t sum = 0;
+  for (const int64_t number : numbers) sum += static_cast<uint64_t>(number);
+  return static_cast<int64_t>(sum);
 }
 
 onnx::Tensor Filled(onnx::ElementType type, const onnx::Shape& shape,
