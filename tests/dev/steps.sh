@@ -40,6 +40,8 @@ step() {
       # One test opens a page of `anydml bench` with it (some 100 MB); without it that test is skipped.
       optional_deps chromium-headless-shell
       configure_plain
+      # The plugin's tests need onnxruntime; without it they are skipped.
+      ! command -v npm >/dev/null || onnxruntime_in build-plain/bench
       timed build build plain
       run_tests plain
       ;;
