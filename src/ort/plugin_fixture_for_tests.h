@@ -2,9 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +15,7 @@
 
 #include <anydml.h>
 
+#include "onnx/file/write_model.h"
 #include "ort/runtime_for_tests.h"
 #include "support/onnx_models.h"
 
@@ -46,6 +50,17 @@ class PluginTest : public testing::TestWithParam<const char*> {
   void Load(const ModelMaker& maker, const Options& config = {}) {
     ASSERT_EQ(runtime_->Load(maker.model, device_, {}, config, &session_).message(), "");
     ASSERT_EQ(runtime_->Load(maker.model, "", {}, {}, &expected_).message(), "");
+  }
+  // From a file: in a model in memory the bodies of nodes are left to onnxruntime.
+  void LoadFile(const ModelMaker& maker) {
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / StrCat("ort_plugin_test.", getpid(), ".onnx");
+    std::ofstream(file, std::ios::binary) << onnx::WriteModel(maker.model);
+    std::vector<std::string> outputs;
+    for (const onnx::ValueProto& output : maker.model.graph.outputs) outputs.push_back(output.name);
+    ASSERT_EQ(runtime_->LoadFile(file.string(), outputs, device_, {}, {}, &session_).message(), "");
+    ASSERT_EQ(runtime_->LoadFile(file.string(), outputs, "", {}, {}, &expected_).message(), "");
+    std::filesystem::remove(file);
   }
   // Both sessions give the same.
   void Compare(const Inputs& inputs) {

@@ -92,15 +92,15 @@ TEST_P(OrtPlugin, ComputesInBranches) {
     graph.name = name;
     return graph;
   };
-  Load(ModelMaker(17)
-           .Input("x", ElementType::kFloat, {2})
-           .Input("c", ElementType::kBool, {})
-           .Weight("w", Floats({2}, {0.5, 2}))
-           .Node("Neg", {"x"}, {"h"})
-           .Node("If", {"c"}, {"y"}, onnx::GraphAttribute("then_branch", branch("Add", "t")),
-                 onnx::GraphAttribute("else_branch", branch("Mul", "e")))
-           .Node("Relu", {"y"}, {"z"})
-           .Output("z"));
+  LoadFile(ModelMaker(17)
+               .Input("x", ElementType::kFloat, {2})
+               .Input("c", ElementType::kBool, {})
+               .Weight("w", Floats({2}, {0.5, 2}))
+               .Node("Neg", {"x"}, {"h"})
+               .Node("If", {"c"}, {"y"}, onnx::GraphAttribute("then_branch", branch("Add", "t")),
+                     onnx::GraphAttribute("else_branch", branch("Mul", "e")))
+               .Node("Relu", {"y"}, {"z"})
+               .Output("z"));
   for (const int64_t condition : {0, 1}) {
     Compare({{"x", Floats({2}, {1, 2})}, {"c", onnx::Typed(ElementType::kBool, {}, {condition})}});
   }
@@ -119,14 +119,14 @@ TEST_P(OrtPlugin, ComputesInLoops) {
                               .Output("next")
                               .model.graph;
   body.name = "body";
-  Load(ModelMaker(17)
-           .Input("x", ElementType::kFloat, {2})
-           .Input("n", ElementType::kInt64, {})
-           .Weight("w", Floats({2}, {0.5, 2}))
-           .Node("Neg", {"x"}, {"h"})
-           .Node("Loop", {"n", "", "x"}, {"y"}, onnx::GraphAttribute("body", body))
-           .Node("Exp", {"y"}, {"z"})
-           .Output("z"));
+  LoadFile(ModelMaker(17)
+               .Input("x", ElementType::kFloat, {2})
+               .Input("n", ElementType::kInt64, {})
+               .Weight("w", Floats({2}, {0.5, 2}))
+               .Node("Neg", {"x"}, {"h"})
+               .Node("Loop", {"n", "", "x"}, {"y"}, onnx::GraphAttribute("body", body))
+               .Node("Exp", {"y"}, {"z"})
+               .Output("z"));
   for (const int64_t count : {0, 1, 5}) Compare({{"x", Floats({2}, {1, -2})}, {"n", Ints({}, {count})}});
 }
 
@@ -181,14 +181,11 @@ TEST_P(OrtPlugin, LeavesWhatIsDeepInBodiesOfFunctionsToOthers) {
                                .Node("SequenceAt", {"mapped", "zero"}, {"y"})
                                .Node("Exp", {"y"}, {"z"})
                                .Output("z");
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / StrCat("ort_plugin_test.", getpid(), ".onnx");
-  std::ofstream(file, std::ios::binary) << onnx::WriteModel(maker.model);
-  ASSERT_EQ(runtime_->LoadFile(file.string(), {"z"}, device_, {}, {}, &session_).message(), "");
-  ASSERT_EQ(runtime_->LoadFile(file.string(), {"z"}, "", {}, {}, &expected_).message(), "");
-  std::filesystem::remove(file);
-  for (const int64_t condition : {0, 1})
-    Compare({{"x", Floats({2}, {1, -2})}, {"c", onnx::Typed(ElementType::kBool, {}, {condition})}});
+  for (const bool in_file : {true, false}) {
+    in_file ? LoadFile(maker) : Load(maker);
+    for (const int64_t condition : {0, 1})
+      Compare({{"x", Floats({2}, {1, -2})}, {"c", onnx::Typed(ElementType::kBool, {}, {condition})}});
+  }
 }
 
 TEST_P(OrtPlugin, TakesEveryTypeAndScalars) {

@@ -182,7 +182,8 @@ Status IsInFunction(const Api& api, const OrtGraph* graph, std::map<std::string,
   if (*out) return {};
   // onnxruntime does not say what is around that node. The model's file does, where there is one.
   ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetModelPath, graph, &path));
-  if (path == nullptr || *path == '\0') return {};
+  *out = path == nullptr || *path == '\0';  // a model in memory may be such a one
+  if (*out) return {};
   const auto [known, is_new] = files->try_emplace(path, false);
   onnx::Blob file;
   if (is_new && onnx::MapFile(path, &file).ok()) {
