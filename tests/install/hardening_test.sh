@@ -47,12 +47,12 @@ check_runpath() {
   done < <(tr : '\n' <<<"$path")
 }
 
-# programs_under FOLDER: all ELF files except objects.
+# programs_under FOLDER: all ELF files except objects and what npm installs for tests.
 programs_under() {
   local file
   while IFS= read -r file; do
     [ "$(head -c 4 "$file" | tail -c 3)" != ELF ] || echo "$file"
-  done < <(find "$1" -name CMakeFiles -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print)
+  done < <(find "$1" \( -name CMakeFiles -o -name node_modules \) -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print)
 }
 
 # check_tree FOLDER: checks all of them, and that there are some.
