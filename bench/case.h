@@ -1,4 +1,4 @@
-// What is measured: an operator, its tensors and attributes, and the source of its data.
+// A case of the benchmark: an operator, its tensors and attributes, and the source of its data.
 #pragma once
 
 #include <cstddef>

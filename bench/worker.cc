@@ -195,8 +195,7 @@ class Worker {
     return "{}";
   }
 
-  // What was prepared: which inputs.
-  std::string prepared_;  // which inputs
+  std::string prepared_;  // names the inputs that `inputs_` holds
   Inputs inputs_;
   Case reference_case_;
   std::vector<Bytes> reference_;

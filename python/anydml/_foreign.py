@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 _MOST_DIMENSIONS = 32  # of an array, before NumPy's version 2
 _MISSING = object()
-# Without interfaces that NumPy would read.
+# Types that have no interface to memory.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -26,12 +26,12 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ndarray):
-        return np.asarray(value)  # its own attributes may say something else than the array
+        return np.asarray(value)  # a subclass may override shape and strides
     return np.asarray(_readable(value, what, 0))
 
 
 def dimensions_of(value: Any, what: str) -> int:
-    """Those that it has by itself: 0 if only its capsule could tell."""
+    """The number of dimensions, without importing a capsule: 0 for an object that has nothing but one."""
     dimensions = getattr(value, "ndim", None)
     if isinstance(dimensions, int):
         return dimensions
@@ -39,7 +39,7 @@ def dimensions_of(value: Any, what: str) -> int:
 
 
 def _readable(value: Any, what: str, depth: int) -> Any:
-    """The value with everything replaced that NumPy would ask for its memory."""
+    """The value, with objects that NumPy would read unchecked replaced by arrays."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if isinstance(value, (*_PLAIN, np.generic)) and type(value).__module__ in ("builtins", "numpy"):

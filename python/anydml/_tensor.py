@@ -14,7 +14,7 @@ from . import _anydml
 from ._foreign import as_array
 
 CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLPack's device types
-DEFAULT_STREAM = 1  # DLPack's device number, and CUDA's
+DEFAULT_STREAM = 1  # the default stream's number, for DLPack and CUDA
 
 # "FLOAT32" -> 1, and "<f4" -> 1: from DirectML's and NumPy's names to values of DML_TENSOR_DATA_TYPE.
 NUMBERS = {name: number for number, name in enumerate(_anydml.data_types())}

@@ -21,7 +21,7 @@ constexpr struct {
                 {dlpack::Code::kFloat, 'f'},
                 {dlpack::Code::kBool, 'b'}};
 
-// What an exported tensor refers to.
+// An exported tensor and everything that it refers to; its deleter frees it.
 struct Exported {
   ManagedTensor managed{};
   std::shared_ptr<Memory> memory;

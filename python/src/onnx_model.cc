@@ -226,7 +226,7 @@ class OnnxModel {
     return PyErr_CheckSignals() == 0 ? Status() : Status(Code::kFail, "interrupted");
   }
 
-  // What follows a run.
+  // Cleans up after a failed run, and says so if the device was lost.
   Status Ended(Status status) {
     if (status.ok()) return status;
     device_->Discard();

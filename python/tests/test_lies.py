@@ -197,7 +197,7 @@ def test_a_tensor_without_its_elements(forget_functions):
 
 
 class Late:
-    """An interface that is not there when it is asked for first."""
+    """An object whose interface is None on the first read and wrong on the second."""
 
     def __init__(self):
         self.asked = 0

@@ -31,7 +31,7 @@ using HostBuffer = std::vector<std::byte>;
 struct RunResult {
   std::vector<HostBuffer> outputs;
   std::string explanation;  // which implementation was chosen, and why not the others
-  // What execution reported about the data (the first index out of range); empty if nothing.
+  // The error in the data that execution found, for example the first index out of range; empty if none.
   std::string data_error;
 };
 

@@ -1,4 +1,4 @@
-// What DirectML needs from Direct3D 12 beyond the public interfaces: the memory behind a resource,
+// The internal functions of Direct3D 12 that DirectML uses: for the memory behind a resource,
 // descriptors, its own commands in a command list, and a place for error messages.
 #pragma once
 

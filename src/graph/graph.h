@@ -48,7 +48,7 @@ struct GraphOperator {
   const Operator* op;
   OperatorDesc desc;
   std::optional<ByteLimits> limits = std::nullopt;  // of QUANTIZED_LINEAR_CONVOLUTION's output
-  // Of a CONVOLUTION, which has the inputs of ConvolutionTail::Input after its own.
+  // Only for CONVOLUTION. The node then has the inputs of ConvolutionTail::Input after its own.
   std::optional<ConvolutionTailDesc> tail = std::nullopt;
 };
 

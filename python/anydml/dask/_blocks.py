@@ -27,7 +27,9 @@ _LARGEST = 2**31  # a size for queries to the library
 
 def dask_array(value: Any, what: str) -> da.Array:
     """Dask's array, or one over NumPy's, in this machine's order of bytes."""
-    array = value if isinstance(value, da.Array) else da.asarray(as_array(value, what))
+    # Dask reads arrays in files (h5py, zarr, xarray) chunk by chunk; as_array would read them whole.
+    is_in_chunks = hasattr(value, "chunks") or hasattr(value, "to_dask_array")
+    array = da.asarray(value if is_in_chunks else as_array(value, what))
     if any(math.isnan(size) for sizes in array.chunks for size in sizes):
         raise ValueError(f"{what} has chunks of unknown sizes; its compute_chunk_sizes() finds them out")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

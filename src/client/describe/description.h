@@ -11,9 +11,9 @@
 
 namespace anydml::client {
 
-// What is known about an output field: its tensors, of which there is one, or as many as an array has, or
-// none if it is optional and omitted. Those without sizes are inferred; an unknown type becomes the
-// operator's, or its default.
+// The tensors of an output field as far as the caller gives them: one, or as many as an array has, or none if
+// the field is optional and omitted. Missing sizes are inferred. An unknown type becomes the type that the
+// operator determines, or its default.
 using OutputRequest = std::vector<TensorDesc>;
 
 // Call the methods in this order.
