@@ -1,9 +1,9 @@
 # The steps of `./dev test` and their helpers. ./dev sources this file, which uses its functions.
 # shellcheck shell=bash
 
-# Required for every change: 40 minutes on two cores.
+# Required for every change. The aim is 40 minutes on two cores.
 steps=(format plain inputs tidy-changed)
-# Required in addition for a release. fuzz uses the build of asan, no-simd the build of plain.
+# Required for a release. fuzz uses the build of asan, no-simd the build of plain.
 all_steps=(format plain asan fuzz no-simd tidy tsan aarch64)
 known_steps=(format plain inputs asan fuzz no-simd tidy-changed tidy tsan aarch64)
 times=build-times  # durations of the steps, for ./dev times
@@ -97,7 +97,7 @@ tidy_changed() {
   fi
   deps "${test_packages[@]}" clang-tidy
   configure tidy  # also says which files are compiled together
-  pattern=$({ git diff --name-only --diff-filter=d "$base"; git ls-files --others --exclude-standard; } |
+  pattern=$({ git diff --name-only --diff-filter=d "$(git merge-base "$base" HEAD)"; git ls-files --others --exclude-standard; } |
     python3 -B tests/dev/choose_tidy.py . build-tidy)
   [ -z "$pattern" ] || tidy "$pattern"
 }
