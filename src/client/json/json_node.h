@@ -35,7 +35,8 @@ class JsonNode {
   Status Error(const Args&... args) const {
     return InvalidArgument(Where(), args...);
   }
-  // The same failure, prefixed with the position. What is bad usage on the command line is a wrong file here.
+  // The same failure, prefixed with the position. An error that is bad usage on the command line is an error
+  // in the file here.
   Status At(const Status& status) const;
 
   Status Expect(Kind kind, std::string_view expected) const;

@@ -60,7 +60,7 @@ using Shape = std::vector<int64_t>;
 // 1).
 std::optional<int64_t> ElementCount(std::span<const int64_t> shape);
 
-// Of packed elements; empty if ElementCount is, or if the type has no size.
+// The size of the packed elements; empty if ElementCount is, or if the type has no size.
 std::optional<uint64_t> PackedBytes(ElementType type, std::span<const int64_t> shape);
 
 std::string ShapeToString(std::span<const int64_t> shape);  // "2x3", "scalar"

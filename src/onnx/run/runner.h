@@ -48,7 +48,7 @@ class ProgramRunner {
 
   // From now on programs of a single part measure how long their graphs take.
   void set_timed() { timed_ = true; }
-  // Of the latest run; empty if unknown.
+  // For the latest run; empty if unknown.
   std::optional<double> device_seconds() const { return device_seconds_; }
 
   // Copies a value that is only on the device.
@@ -93,7 +93,7 @@ class ProgramRunner {
                    size_t states, std::vector<RuntimeValue>* outputs);
   Status RunIf(const ProgramNode& node);
   Status RunLoop(const ProgramNode& node);
-  // Of a loop: counted, and stopped where a run has had enough of them or somebody does not want to wait.
+  // One iteration of a loop. Counts it, and fails if the run has reached its limit or `poll` stops it.
   Status RunIteration(const Program& body, std::vector<RuntimeValue> inputs,
                       std::vector<RuntimeValue>* outputs);
   Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);

@@ -172,7 +172,7 @@ ANYDML_BINARY(Add) { return OneNan(d, Sum(d, a, b)); }
 ANYDML_BINARY(Subtract) { return OneNan(d, Difference(d, a, b)); }
 ANYDML_BINARY(Multiply) { return OneNan(d, Product(d, a, b)); }
 ANYDML_BINARY(Divide) { return OneNan(d, hn::Div(a, b)); }
-// Of the halves where the sum overflows; elsewhere they may underflow.
+// Adds halves of the numbers if their sum overflows, and only then, because halves may underflow.
 ANYDML_BINARY(Mean) {
   const V half = hn::Set(d, 0.5f);
   const V sum = hn::Add(a, b);

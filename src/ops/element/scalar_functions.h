@@ -61,7 +61,7 @@ ANYDML_SCALAR_BINARY(Divide) {
   }
   return a / b;
 }
-// Of 32-bit numbers, so that the sum fits. Truncates.
+// Called for numbers of 32 bits, whose sum fits. Truncates.
 ANYDML_SCALAR_BINARY(Mean) { return (a + b) / 2; }
 ANYDML_SCALAR_BINARY(Maximum) { return a > b ? a : b; }
 ANYDML_SCALAR_BINARY(Minimum) { return a < b ? a : b; }

@@ -15,7 +15,7 @@ class ChannelNumbers {
 
   void Load(const ConvolutionProblem& problem, const KernelArguments& arguments) const;
 
-  // Of the group's first channel; stride() leads to the other numbers.
+  // The numbers of the group's first channel; those of the others follow at stride().
   const float* Bias(const KernelArguments& arguments, uint64_t group) const {
     return numbers_.In<const float>(arguments.temporary) + group * width_;
   }

@@ -45,7 +45,7 @@ class PixelFilter {
   RowsAhead RowsOf(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
                    uint64_t count) const;
 
-  // Of all steps, in elements relative to Pack's `to`.
+  // The offset of all steps of a block, in elements from Pack's `to`.
   uint64_t OffsetOf(uint64_t group, const Block& block) const {
     return (group * vectors_ + block.vector) * lanes_ * shape_.Steps();
   }

@@ -26,7 +26,7 @@ enum class PartWeights : uint8_t {
 // of a cache line. Otherwise a part's vector stores would write partial lines at both ends.
 uint64_t PixelsOfLines(const ConvolutionShape& shape, uint64_t tile, uint64_t element_bytes);
 
-// Of all ways to cut it, the one that ends first, if workers take one part after the other. `tile`: parts
+// The division into parts that finishes first when workers take one part after another. `tile`: parts
 // have a multiple of this many pixels.
 PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
                      PartWeights weights, uint32_t threads);

@@ -11,7 +11,7 @@ namespace anydml {
 inline constexpr uint32_t kMaxTilePixels = 14;
 inline constexpr uint32_t kMaxTileVectors = 4;
 
-// What is done to complete sums. Limits: clamp to [low, high] and make NaNs canonical.
+// The steps after a sum is complete. Limits: clamp to [low, high] and make NaNs canonical.
 struct PixelFinish {
   struct Limits {
     float low, high;

@@ -8,7 +8,7 @@
 
 namespace anydml {
 
-// What is added to numbers of this type, as the product's rows or columns: adding it flips the highest bit.
+// The number to add to rows or columns of this type: it flips the highest bit, or is 0.
 constexpr int32_t ShiftInPanels(DataType type, bool rows) {
   const bool wants_unsigned = !rows && kUnsignedColumns;
   if (wants_unsigned == (type == DataType::kUInt8)) return 0;
